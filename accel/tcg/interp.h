@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The interpreter's inner contract: decoded instructions, handlers, guest memory access, faults.
+ *
+ * A block is a run of decoded instructions on one page, cached by physical address and mode.
+ * A handler does one instruction and tail-calls the next record's handler (NEXT); the last record
+ * of a block returns to the engine. Handlers commit nothing before their last check: a fault
+ * leaves by siglongjmp with all registers as they were before the instruction. cpu->rip is only
+ * brought up to date at block ends and faults; i->off locates the instruction until then.
+ *
+ * Files: engine.c (block cache, vcpu_run), decode*.c (Zydis to records), int_*.c (integer
+ * handlers), mmu.c and mem.c (page walk, TLB, access), sys_*.c (segments, far transfers, event
+ * delivery, system registers), simd*.c and x87.c (native stubs).
+ */
+#ifndef ACCEL_TCG_INTERP_H
+#define ACCEL_TCG_INTERP_H
+
+#include <setjmp.h>
+#include <Zydis/Zydis.h>
+#include "memory/memory.h"
+#include "target/i386/cpu.h"
+
+typedef struct Insn Insn;
+typedef struct TcgBlock TcgBlock;
+typedef void InsnFn(X86CPU *c, const Insn *i);
+
+/* Address size of a memory operand. */
+enum { ASZ_16, ASZ_32, ASZ_64 };
+
+#define INSN_LOCK  BIT(0)
+#define INSN_REP   BIT(1) /* F3 */
+#define INSN_REPNE BIT(2) /* F2 */
+/* The memory operand needs the full segment check (not 64-bit mode, not a flat segment). */
+#define INSN_SEGCHECK BIT(3)
+/* 64-bit mode, FS or GS: only the base is added. */
+#define INSN_SEGBASE  BIT(4)
+
+/* One decoded instruction. */
+struct Insn {
+    InsnFn *fn;
+    uint64_t imm;  /* immediate, sign- or zero-extended as the handler wants it */
+    int64_t disp;  /* displacement; RIP-relative operands are folded (base = R_ZERO) */
+    const void *aux; /* native stub, or whatever the decoder of this family wants */
+    uint8_t base, index, scale; /* index R_ZERO: none; scale is a shift, 0..3 */
+    uint8_t seg;   /* of the memory operand, overrides applied */
+    uint8_t asz;   /* ASZ_* */
+    /* Register operands by number. 8-bit AH CH DH BH are 16..19 (see reg8_ptr()). */
+    uint8_t reg, rm, vvvv;
+    uint8_t len;   /* bytes of the instruction */
+    uint8_t flags; /* INSN_* */
+    uint16_t off;  /* of the instruction from the block's first byte */
+    uint8_t opsize; /* operand size in bytes: 1, 2, 4, 8, 16, 32 */
+    uint8_t aux8;
+    uint16_t aux16;
+};
+
+#define NEXT(c, i) return (i)[1].fn((c), (i) + 1)
+
+/* ---- Decoding ---- */
+
+/* What the decoder of a family sees. */
+typedef struct Decode {
+    X86CPU *c;
+    ZydisDecodedInstruction zi;
+    ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+    uint8_t bytes[15];
+    uint64_t rip;   /* of this instruction (offset in CS) */
+    uint8_t bits;   /* 16, 32 or 64: code size */
+    bool ends_block; /* set by the family: control or mode may change here */
+} Decode;
+
+/*
+ * A family's decoder: if the instruction is its own, fills *out (fn, aux, opsize, registers; the
+ * engine has already filled memory operand, len, off, flags) and returns true. Instructions nobody
+ * takes, or whose CPUID feature the guest does not have, raise #UD.
+ */
+typedef bool DecodeFn(Decode *d, Insn *out);
+DecodeFn decode_integer; /* int_*.c */
+DecodeFn decode_string;  /* string.c: MOVS STOS LODS CMPS SCAS INS OUTS */
+DecodeFn decode_system;  /* sys_*.c */
+DecodeFn decode_simd;    /* simd*.c: MMX, SSE..AVX2, FMA, AES, SHA, ..., FXSAVE, XSAVE family */
+DecodeFn decode_x87;     /* x87.c */
+
+/* ---- Faults: none of these return ---- */
+
+/* i may be NULL when no instruction is under way (delivery of an event). RIP becomes that of i. */
+QEMU_NORETURN void tcg_raise(X86CPU *c, const Insn *i, int vector);
+QEMU_NORETURN void tcg_raise_err(X86CPU *c, const Insn *i, int vector, uint32_t error);
+/* Sets CR2. */
+QEMU_NORETURN void tcg_raise_pf(X86CPU *c, const Insn *i, uint64_t addr, uint32_t error);
+/* Leave the block now with everything of i committed and RIP past it (mode switch, HLT, ...). */
+QEMU_NORETURN void tcg_leave_after(X86CPU *c, const Insn *i);
+/* Leave with nothing of i committed and interpret it again (alone, if single is set). */
+QEMU_NORETURN void tcg_leave_before(X86CPU *c, const Insn *i, bool single);
+/* tcg_insn_rip(c, i), tcg_next_rip(c, i): RIP of i and of what follows it (tlb.h). */
+
+/* ---- Guest memory by linear address (mem.c) ---- */
+
+/*
+ * Little-endian loads and stores with the current privilege; the inline halves probe the TLB. A
+ * fault does not return. Naturally aligned accesses are single-copy atomic. Page-crossing stores
+ * check both pages before they write either.
+ */
+/* uint{8,16,32,64}_t tcg_ld{8,16,32,64}(c, i, lin); void tcg_st{8,16,32,64}(c, i, lin, v): tlb.h */
+/* Any length up to one page; a store checks everything before it writes. */
+void tcg_ld_buf(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len);
+void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len);
+/* Would a store fault? Raises if so; otherwise the following store of the same bytes will not. */
+void tcg_probe_write(X86CPU *c, const Insn *i, uint64_t lin, unsigned len);
+void tcg_probe_read(X86CPU *c, const Insn *i, uint64_t lin, unsigned len);
+/*
+ * Host address for a locked or plain read-modify-write of len (1, 2, 4, 8, 16) bytes in one page
+ * of writable RAM that holds no code; NULL if it must be done piecewise (MMIO, page crossing,
+ * code): then use tcg_rmw_begin/end, which also serialise against other vCPUs doing the same.
+ */
+void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len);
+void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len);
+void tcg_rmw_end(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len);
+/* As supervisor, whatever CPL is (descriptor tables, TSS, IDT): SDM 3A 4.6, implicit accesses. */
+uint64_t tcg_ld_sys(X86CPU *c, const Insn *i, uint64_t lin, unsigned size);
+void tcg_st_sys(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size);
+
+/* ---- TLB (mmu.c) ---- */
+void tcg_tlb_flush(X86CPU *c, bool global);             /* CR3 write; global: CR4, CR0, INVPCID */
+void tcg_tlb_flush_page(X86CPU *c, uint64_t lin);       /* INVLPG */
+void tcg_tlb_flush_pcid(X86CPU *c, uint16_t pcid);
+/* Walk only, no A/D update and no fault: for the debugger. False if not mapped. */
+bool tcg_translate_debug(X86CPU *c, uint64_t lin, hwaddr *phys);
+/* Physical address an instruction fetch at lin comes from; raises #PF. */
+hwaddr tcg_translate_fetch(X86CPU *c, uint64_t lin);
+
+/* ---- Segmentation (tlb.h has the inline halves) ---- */
+/*
+ * Linear address of i's memory operand, for an access of size bytes: address-size wrap, segment
+ * base, and in non-flat modes limit and type checks (#GP(0)/#SS(0)); canonical check in 64-bit mode
+ * is made by the access itself (#SS for RSP/RBP/SS-based operands, else #GP).
+ */
+/* uint64_t tcg_ea(c, i, size, write); and the offset only, for LEA and the like:
+ * uint64_t tcg_ea_offset(c, i): tlb.h */
+uint64_t tcg_seg_check(X86CPU *c, const Insn *i, unsigned seg, uint64_t offset, unsigned size,
+                       bool write);
+
+/* ---- System half (sys_*.c) ---- */
+enum { EVENT_EXCEPTION, EVENT_SOFT_INT, EVENT_EXT_INT, EVENT_NMI, EVENT_ICEBP, EVENT_INTO };
+/* Delivers an event through IVT or IDT, with nested-fault rules (#DF, triple fault -> returns
+ * false, the CPU shuts down). RIP and registers are architecturally exact on entry. */
+bool tcg_deliver_event(X86CPU *c, int kind, int vector, bool has_error, uint32_t error,
+                       uint64_t return_rip);
+/* CS, CPL, CR0, EFER, ... changed: recompute the mode key, hflags and the flat shortcut. */
+void tcg_mode_changed(X86CPU *c);
+/* TF, DR7 or a debugger want attention at every instruction: blocks of one. */
+bool tcg_single_step_wanted(const X86CPU *c);
+/* IN/OUT with the permission checks of the mode. */
+void tcg_check_io(X86CPU *c, const Insn *i, uint16_t port, unsigned size);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The per-vCPU TLB and the inline halves of guest memory access. Only the vCPU's own thread reads
+ * or writes its TLB. Tags are page addresses or TLB_INVALID. A write tag is valid only if the PTE
+ * is dirty and the page is writable RAM; whether the page holds code is asked at each store
+ * (code_map), see docs/devel/memory.md for why that needs no fence here.
+ */
+#ifndef ACCEL_TCG_TLB_H
+#define ACCEL_TCG_TLB_H
+
+#include "accel/tcg/interp.h"
+
+#define TLB_BITS    10
+#define TLB_ENTRIES (1u << TLB_BITS)
+#define TLB_INVALID 1ull /* has an offset bit set, so no page address equals it */
+
+/* Supervisor accesses with SMAP in force, supervisor with EFLAGS.AC (or SMAP off), user. */
+enum { TLB_KERNEL, TLB_KERNEL_AC, TLB_USER, TLB_MODES };
+
+typedef struct TlbEntry {
+    uint64_t rtag, wtag, xtag;
+    uintptr_t addend;           /* host address = linear address + addend */
+    _Atomic uint64_t *code_map; /* of this page; RAM only */
+    hwaddr phys;                /* page address */
+    RAMBlock *rb;
+    uint32_t flags;             /* private to mmu.c: global, PCID, page size */
+    uint32_t pad;
+} TlbEntry;
+
+struct TcgCpu {
+    TlbEntry *tlb;        /* tlbs[mode of now] */
+    uint64_t block_rip;   /* offset in CS of the current block's first byte */
+    uint64_t rip_mask;    /* 0xffff, 0xffffffff or all ones */
+    TcgBlock *block;      /* under execution; NULL while an event is delivered */
+    const Insn *fault_insn;
+    uint32_t mode_key;    /* what decoding depends on: code size, flat, CPL class, ... */
+    uint64_t icount;      /* instructions retired */
+    sigjmp_buf jmp;
+    TlbEntry tlbs[TLB_MODES][TLB_ENTRIES];
+    struct TcgEngine *engine; /* block cache and the rest, private to engine.c */
+    struct TcgMmu *mmu;       /* private to mmu.c */
+    struct TcgSys *sys;       /* private to sys_*.c */
+    struct TcgSimd *simd;     /* private to simd*.c */
+};
+
+/* Slow halves (mem.c): TLB miss, page crossing, MMIO, code, canonical and alignment checks. */
+uint64_t tcg_ld_slow(X86CPU *c, const Insn *i, uint64_t lin, unsigned size);
+void tcg_st_slow(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size);
+
+/*
+ * The entry is chosen by the first byte and the tag compared with the page of the last one: an
+ * access that crosses into the next page can not match, as that page lives in another entry.
+ */
+#define TCG_DEFINE_ACCESS(bits, type)                                                              \
+    static inline type tcg_ld##bits(X86CPU *c, const Insn *i, uint64_t lin)                        \
+    {                                                                                              \
+        const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];           \
+        if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->rtag)) {                    \
+            return *(volatile type *)(lin + e->addend);                                            \
+        }                                                                                          \
+        return (type)tcg_ld_slow(c, i, lin, sizeof(type));                                         \
+    }                                                                                              \
+    static inline void tcg_st##bits(X86CPU *c, const Insn *i, uint64_t lin, type v)                \
+    {                                                                                              \
+        const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];           \
+        if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->wtag &&                     \
+                   atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {                \
+            *(volatile type *)(lin + e->addend) = v;                                               \
+            /* Store, then look again: pairs with ram_block_code_mark()'s barrier. */              \
+            if (likely(atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {            \
+                return;                                                                            \
+            }                                                                                      \
+            ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host,         \
+                               sizeof(type));                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        tcg_st_slow(c, i, lin, v, sizeof(type));                                                   \
+    }
+TCG_DEFINE_ACCESS(8, uint8_t)
+TCG_DEFINE_ACCESS(16, uint16_t)
+TCG_DEFINE_ACCESS(32, uint32_t)
+TCG_DEFINE_ACCESS(64, uint64_t)
+
+static inline uint64_t tcg_insn_rip(const X86CPU *c, const Insn *i)
+{
+    return (c->tcg->block_rip + i->off) & c->tcg->rip_mask;
+}
+static inline uint64_t tcg_next_rip(const X86CPU *c, const Insn *i)
+{
+    return (c->tcg->block_rip + i->off + i->len) & c->tcg->rip_mask;
+}
+
+static inline uint64_t tcg_ea_offset(const X86CPU *c, const Insn *i)
+{
+    uint64_t ea = c->regs[i->base] + (c->regs[i->index] << i->scale) + (uint64_t)i->disp;
+    if (likely(i->asz == ASZ_64)) {
+        return ea;
+    }
+    return i->asz == ASZ_32 ? (uint32_t)ea : (uint16_t)ea;
+}
+
+static inline uint64_t tcg_ea(X86CPU *c, const Insn *i, unsigned size, bool write)
+{
+    uint64_t off = tcg_ea_offset(c, i);
+    if (likely(!(i->flags & (INSN_SEGCHECK | INSN_SEGBASE)))) {
+        return off;
+    }
+    if (i->flags & INSN_SEGBASE) {
+        return off + c->seg[i->seg].base;
+    }
+    return tcg_seg_check(c, i, i->seg, off, size, write);
+}
+
+#endif

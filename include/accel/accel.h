@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an accelerator is: ways to run one step of a vCPU. cpus.c owns the thread and the loop.
+ * All hooks are mandatory but those marked optional.
+ */
+#ifndef ACCEL_ACCEL_H
+#define ACCEL_ACCEL_H
+
+#include "accel/cpu.h"
+#include "qemu/error.h"
+
+struct QemuOpts;
+
+/* Why vcpu_run came back; cpus.c dispatches it through one table. */
+typedef enum ExitReason {
+    EXIT_REQUEST,      /* event bits are set, or nothing special: go round the loop */
+    EXIT_HALT,         /* HLT: sleep on the event word until work or vcpu_deadline */
+    EXIT_SHUTDOWN,     /* triple fault */
+    EXIT_DEBUG,        /* breakpoint of the debugger */
+    EXIT_INTERNAL,     /* the accelerator gave up; the machine is paused with a message */
+    EXIT_REASON_COUNT
+} ExitReason;
+
+struct AccelOps {
+    const char *name;        /* "kvm", "tcg", "qtest" */
+    const char *thread_name; /* "KVM", "TCG": the "CPU n/..." of thread names */
+    /* Start-up, before RAM and CPUs. opts: -accel's properties, may be NULL. False + errp if this
+     * accelerator cannot work here (the next of the list is tried). */
+    bool (*init)(struct QemuOpts *opts, Error **errp);
+    /* Cheap test for `-accel help` and fall-back order. */
+    bool (*available)(void);
+    /* On the vCPU's own thread, before its first instruction; may allocate. */
+    bool (*vcpu_init)(CPUState *cpu, Error **errp);
+    void (*vcpu_fini)(CPUState *cpu);
+    /* VCPU thread, memory read lock not held. Runs until something happens. */
+    ExitReason (*vcpu_run)(CPUState *cpu);
+    /* RT_SAFE, any thread and signal handlers: make vcpu_run return soon. */
+    void (*vcpu_kick)(CPUState *cpu);
+    /* VCPU thread. The architectural state was reset in target/; take it over. */
+    void (*vcpu_reset)(CPUState *cpu);
+    /* VCPU thread, or any while cpu->stopped: brings the state in X86CPU up to date, and back. */
+    void (*regs_get)(CPUState *cpu);
+    void (*regs_put)(CPUState *cpu);
+    /* VCPU thread: is there a reason to leave HLT? */
+    bool (*vcpu_has_work)(CPUState *cpu);
+    /* VCPU thread, halted: CLOCK_MONOTONIC time at which to look again; INT64_MAX: none. */
+    int64_t (*vcpu_deadline)(CPUState *cpu);
+    /* Optional. VCPU thread: the debugger changed breakpoints or single-step. */
+    void (*debug_update)(CPUState *cpu);
+    /* Optional. Called when the machine stops or goes on (virtual time, KVM clock). */
+    void (*run_state_change)(bool running);
+};
+
+/* The accelerator in force; NULL before accel_init_machine(). */
+extern const AccelOps *current_accel;
+static inline bool accel_is(const AccelOps *a)
+{
+    return current_accel == a;
+}
+extern const AccelOps kvm_accel_ops;   /* on hosts without KVM: init fails and says so */
+extern const AccelOps tcg_accel_ops;
+extern const AccelOps qtest_accel_ops;
+
+/* KVM's choice of interrupt chip, from -machine kernel-irqchip=. */
+typedef enum KernelIrqchip { KERNEL_IRQCHIP_OFF, KERNEL_IRQCHIP_SPLIT, KERNEL_IRQCHIP_ON } KernelIrqchip;
+extern KernelIrqchip kernel_irqchip;
+
+/* TCG: CPU state changed under it by others (debugger, reset, loader). */
+void tcg_flush_all(CPUState *cpu);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The vCPU as everybody but its architecture sees it: a thread, an event word, a few request
+ * flags. target/i386/cpu.h embeds it. Nothing here knows which accelerator runs it.
+ */
+#ifndef ACCEL_CPU_H
+#define ACCEL_CPU_H
+
+#include "qemu/thread.h"
+
+#define MAX_CPUS 255
+
+/*
+ * Why a vCPU must look up from guest code. Bits of CPUState.event, set by cpu_request() and
+ * consumed by the vCPU's own thread at its next exit-request check.
+ */
+enum {
+    CPU_REQ_EXIT = BIT(0),      /* just leave vcpu_run once */
+    CPU_REQ_INTERRUPT = BIT(1), /* the interrupt chip may have something for this vCPU */
+    CPU_REQ_NMI = BIT(2),
+    CPU_REQ_SMI = BIT(3),
+    CPU_REQ_INIT = BIT(4),
+    CPU_REQ_SIPI = BIT(5),      /* vector in CPUState.sipi_vector */
+    CPU_REQ_STOP = BIT(6),      /* pause for `stop` or a reset of the machine */
+    CPU_REQ_WORK = BIT(7),      /* run_on_cpu() */
+    CPU_REQ_TLB_FLUSH = BIT(8), /* the guest-physical map changed */
+    CPU_REQ_TIMER = BIT(9),     /* the local timer's deadline has passed */
+    CPU_REQ_MCE = BIT(10),
+    CPU_REQ_QUIT = BIT(11),
+};
+
+typedef struct AccelOps AccelOps;
+struct CpuWork;
+
+typedef struct CPUState {
+    unsigned index;
+    QemuThread thread; /* "CPU n/KVM", "CPU n/TCG" */
+    const AccelOps *accel;
+    void *accel_data; /* owned by the accelerator */
+    void *irqchip;    /* owned by the interrupt chip: the local APIC */
+    EventWord event;
+    /* Polled at every block entry; not 0 when event may hold bits. Written before the wake-up. */
+    _Atomic uint32_t exit_request;
+    _Atomic uint8_t sipi_vector;
+    atomic_bool halted;     /* in HLT or waiting for SIPI; written by its own thread */
+    atomic_bool stopped;    /* parked by cpus.c; registers may be read by others */
+    atomic_bool created;
+    struct CpuWork *work;   /* run_on_cpu(), guarded by cpus.c's lock */
+} CPUState;
+
+/* Table of the vCPUs; a slot is NULL if there is none. cpu_count() is the number present. */
+CPUState *cpu_get(unsigned index);
+unsigned cpu_count(void);
+/* The vCPU whose thread this is, NULL elsewhere. RT_SAFE. */
+extern __thread CPUState *current_cpu;
+
+/* RT_SAFE, also from a signal handler. Sets req, then makes the vCPU notice: wakes it from HLT or
+ * kicks it out of guest code by the accelerator's hook. O(1). */
+void cpu_request(CPUState *cpu, uint32_t req);
+
+/* Runs fn on the vCPU's own thread while it is out of guest code, and waits for it. HELPER_ONLY,
+ * or from that thread itself. */
+void run_on_cpu(CPUState *cpu, void (*fn)(CPUState *cpu, void *opaque), void *opaque);
+
+#endif

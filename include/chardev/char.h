@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Character devices. The back end (file, socket, pty, ...) does its host I/O on an event loop's
+ * thread; the front end (a UART, a monitor) submits bytes into a ring and is called back on the
+ * loop it named. This header is the RT-safe half and the front end's; creation is in
+ * chardev/char-internal.h and through chardev_new_from_opts().
+ */
+#ifndef CHARDEV_CHAR_H
+#define CHARDEV_CHAR_H
+
+#include "event/event.h"
+#include "qemu/compiler.h"
+#include "qemu/error.h"
+
+typedef struct Chardev Chardev;
+
+typedef enum ChrEvent {
+    CHR_EVENT_OPENED, /* a peer connected, or the file is open */
+    CHR_EVENT_CLOSED,
+    CHR_EVENT_BREAK,
+    CHR_EVENT_MUX_IN,  /* this front end of a multiplexer got the keyboard */
+    CHR_EVENT_MUX_OUT,
+} ChrEvent;
+
+/* What a front end gives. All run on the front end's loop, with no lock held. */
+typedef struct ChrFrontendOps {
+    /* Bytes the front end can take now; 0 stops reading until chr_fe_accept_input(). */
+    size_t (*can_read)(void *opaque);
+    void (*read)(void *opaque, const uint8_t *buf, size_t len);
+    void (*event)(void *opaque, ChrEvent event);
+    /* Room in the output ring again, after chr_fe_write() took less than offered. */
+    void (*writable)(void *opaque);
+} ChrFrontendOps;
+
+/* Embedded by the front end. */
+typedef struct ChrFrontend {
+    Chardev *chr; /* NULL: not connected, output is dropped */
+    const ChrFrontendOps *ops;
+    void *opaque;
+    EventLoop *loop;
+    unsigned tag; /* private: index in a multiplexer */
+} ChrFrontend;
+
+/* Finds a chardev by id; NULL if there is none. HELPER_ONLY. */
+Chardev *chardev_find(const char *id);
+const char *chardev_id(const Chardev *chr);
+/* The `filename` of query-chardev: "pty:/dev/pts/3", "unix:/path,server=on", ... Borrowed. */
+const char *chardev_filename(const Chardev *chr);
+bool chardev_frontend_open(const Chardev *chr);
+void chardev_foreach(void (*fn)(Chardev *chr, void *opaque), void *opaque);
+
+/* Claims chr (NULL allowed). Error if another front end has it and it is not a multiplexer. */
+bool chr_fe_init(ChrFrontend *fe, Chardev *chr, Error **errp);
+void chr_fe_fini(ChrFrontend *fe);
+/* Starts the flow of input and events on loop. CHR_EVENT_OPENED follows if a peer is there. */
+void chr_fe_set_handlers(ChrFrontend *fe, EventLoop *loop, const ChrFrontendOps *ops,
+                         void *opaque);
+/*
+ * RT_SAFE; any thread, one writer at a time for a front end. Copies into the output ring (64 KiB)
+ * and wakes the back end. Returns the bytes taken; fewer than len means the ring is full and
+ * ops->writable will be called. A back end with no peer takes and drops everything.
+ */
+size_t chr_fe_write(ChrFrontend *fe, const uint8_t *buf, size_t len);
+/* HELPER_ONLY. Waits for room; gives up when the peer is gone. */
+size_t chr_fe_write_all(ChrFrontend *fe, const uint8_t *buf, size_t len);
+/* RT_SAFE. can_read() would give more now. */
+void chr_fe_accept_input(ChrFrontend *fe);
+/* HELPER_ONLY. Descriptors that came with the last bytes by SCM_RIGHTS; the caller owns them. */
+int chr_fe_take_fds(ChrFrontend *fe, int *fds, int max);
+void chr_fe_disconnect(ChrFrontend *fe);
+void chr_fe_set_echo(ChrFrontend *fe, bool echo);
+
+struct QemuOpts;
+/* From -chardev options; HELPER_ONLY. The id must be new. */
+Chardev *chardev_new_from_opts(struct QemuOpts *opts, Error **errp);
+/* From the short form of -serial, -monitor, -qmp: "stdio", "mon:stdio", "unix:P,server", "pty",
+ * "null", "file:P", "tcp:H:P,server", "chardev:ID", "none" (returns NULL without error). */
+Chardev *chardev_new_from_legacy(const char *id, const char *spec, bool is_monitor, Error **errp);
+/* A multiplexer over base: Ctrl-A c switches front ends, Ctrl-A x quits, Ctrl-A b breaks. */
+Chardev *chardev_new_mux(const char *id, Chardev *base, Error **errp);
+/* Restores terminals, removes unix socket paths, flushes rings; at exit. */
+void chardev_cleanup(void);
+
+#endif

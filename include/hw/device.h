@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The words every device is written in: type descriptor, property, bus, reset, migration state.
+ * A device type is a const DeviceType in a linker section; an instance is made by an explicit call
+ * of a board or of -device. docs/devel/device-howto.md walks through one.
+ */
+#ifndef HW_DEVICE_H
+#define HW_DEVICE_H
+
+#include "hw/irq.h"
+#include "qemu/compiler.h"
+#include "qemu/error.h"
+#include "qemu/thread.h"
+
+typedef struct DeviceState DeviceState;
+typedef struct Bus Bus;
+struct Chardev;
+struct json_object;
+struct QemuOpts;
+
+/* ---- Properties ---- */
+
+typedef enum PropKind {
+    PROP_BOOL,   /* bool */
+    PROP_UINT8,
+    PROP_UINT16,
+    PROP_UINT32,
+    PROP_UINT64,
+    PROP_INT32,
+    PROP_SIZE,   /* uint64_t, suffixes k M G T */
+    PROP_STRING, /* char *, owned by the device */
+    PROP_CHARDEV, /* Chardev *, by id */
+    PROP_ENUM,   /* int, value_names gives the words */
+} PropKind;
+
+typedef struct Property {
+    const char *name;
+    PropKind kind;
+    uint16_t offset; /* in the instance */
+    int64_t defval;  /* numbers, bool, enum index */
+    const char *defstr;
+    const char *const *value_names; /* PROP_ENUM; NULL-terminated */
+    const char *help;
+} Property;
+
+#define DEFINE_PROP(_name, _kind, _type, _field, _def, _help)                                      \
+    {                                                                                              \
+        .name = _name, .kind = _kind, .offset = offsetof(_type, _field), .defval = _def,           \
+        .help = _help                                                                              \
+    }
+#define DEFINE_PROP_END {}
+
+/* ---- State description, for snapshots and migration ---- */
+
+typedef enum VmsKind { VMS_U8, VMS_U16, VMS_U32, VMS_U64, VMS_BOOL, VMS_BUFFER, VMS_STRUCT, VMS_TIMER } VmsKind;
+
+struct VMState;
+typedef struct VMStateField {
+    const char *name;
+    VmsKind kind;
+    uint32_t offset;
+    uint32_t count; /* array length, or bytes of a buffer; 1 for a scalar */
+    uint32_t stride; /* VMS_STRUCT: size of an element */
+    const struct VMState *sub;
+    uint16_t since_version;
+} VMStateField;
+
+typedef struct VMState {
+    const char *name;
+    uint16_t version, minimum_version;
+    const VMStateField *fields; /* name NULL ends */
+    /* Called with the device's lock not held, machine stopped. */
+    void (*pre_save)(void *opaque);
+    bool (*post_load)(void *opaque, int version, Error **errp);
+} VMState;
+
+#define VMS_FIELD(_kind, _type, _f, _n)                                                            \
+    {                                                                                              \
+        .name = #_f, .kind = _kind, .offset = offsetof(_type, _f), .count = _n                     \
+    }
+#define VMS_END {}
+
+/* ---- Types and instances ---- */
+
+typedef struct DeviceType {
+    const char *name; /* as in -device and QOM */
+    const char *desc;
+    const char *bus; /* kind of bus it sits on: "isa", "pci", "system"; */
+    size_t instance_size;
+    const Property *props; /* name NULL ends; may be NULL */
+    bool user_creatable;   /* with -device */
+    /* HELPER_ONLY. Properties are set. On failure leaves nothing behind. */
+    bool (*realize)(DeviceState *dev, Error **errp);
+    void (*unrealize)(DeviceState *dev); /* optional */
+    /* Machine stopped, all vCPUs parked. Back to power-on state. */
+    void (*reset)(DeviceState *dev); /* optional */
+    const VMState *vmstate;          /* optional only for devices without state */
+} DeviceType;
+
+struct DeviceState {
+    const DeviceType *type;
+    char *id; /* NULL: none given */
+    Bus *bus;
+    bool realized;
+    DeviceState *next_sibling; /* on its bus */
+    DeviceState *next_all;     /* in order of creation: reset order, `info qtree` */
+};
+
+/* Puts a type into the table of types. */
+#define DEVICE_TYPE(var)                                                                           \
+    static const DeviceType *const QEMU_GLUE(device_type_ptr_, var)                                \
+        __attribute__((used, section("qemu_devices"))) = &(var)
+
+const DeviceType *device_type_find(const char *name);
+void device_type_foreach(void (*fn)(const DeviceType *type, void *opaque), void *opaque);
+
+/* HELPER_ONLY. Zeroed instance with property defaults, not yet on a bus. */
+DeviceState *device_new(const DeviceType *type);
+bool device_set_prop(DeviceState *dev, const char *name, const char *value, Error **errp);
+void device_set_prop_chardev(DeviceState *dev, const char *name, struct Chardev *chr);
+/* Attaches to bus (NULL: the machine's bus of the type's kind), realizes. Frees dev on failure. */
+bool device_realize(DeviceState *dev, Bus *bus, Error **errp);
+void device_unrealize(DeviceState *dev);
+/* -device driver[,prop=val...], "driver,help", JSON. Looks for bus= and id=. */
+DeviceState *device_add_from_opts(struct QemuOpts *opts, Error **errp);
+DeviceState *device_find(const char *id);
+void device_foreach(void (*fn)(DeviceState *dev, void *opaque), void *opaque);
+/* The value of a property as text, for `info qtree`; g_free(). */
+char *device_prop_string(const DeviceState *dev, const Property *prop);
+
+struct Bus {
+    const char *kind; /* "isa", "pci", "system" */
+    char name[32];    /* "pci.0", "isa.0" */
+    DeviceState *parent;
+    DeviceState *children;
+    Bus *next;
+    /* Optional: checks and assigns an address before realize. */
+    bool (*attach)(Bus *bus, DeviceState *dev, Error **errp);
+    void (*detach)(Bus *bus, DeviceState *dev);
+    /* Optional: one line on dev for `info qtree`. */
+    void (*describe)(Bus *bus, DeviceState *dev, char *buf, size_t len);
+};
+/* name is copied. */
+void bus_init(Bus *bus, const char *kind, const char *name, DeviceState *parent);
+Bus *bus_find(const char *name);
+Bus *bus_find_kind(const char *kind);
+void bus_foreach(void (*fn)(Bus *bus, void *opaque), void *opaque);
+
+/* ---- Machine-wide reset ---- */
+
+/* Handlers run in order of registration after all devices' reset; machine stopped. */
+void reset_register(void (*fn)(void *opaque), void *opaque);
+void device_reset_all(void);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An interrupt line: the receiving end gives a function; the raising end holds an IrqLine by value
+ * and never learns who listens. RT_SAFE throughout: set functions take at most a lock of a higher
+ * rank than DEVICE.
+ */
+#ifndef HW_IRQ_H
+#define HW_IRQ_H
+
+typedef struct IrqLine {
+    void (*set)(void *opaque, int n, int level);
+    void *opaque;
+    int n;
+} IrqLine;
+
+static inline void irq_set(const IrqLine *irq, int level)
+{
+    if (irq->set) {
+        irq->set(irq->opaque, irq->n, level);
+    }
+}
+static inline void irq_raise(const IrqLine *irq)
+{
+    irq_set(irq, 1);
+}
+static inline void irq_lower(const IrqLine *irq)
+{
+    irq_set(irq, 0);
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A board type, what the command line says about it, and requests that concern the whole machine. */
+#ifndef HW_MACHINE_H
+#define HW_MACHINE_H
+
+#include "qemu/compiler.h"
+#include "qemu/error.h"
+
+typedef struct SmpTopology {
+    unsigned cpus, maxcpus, sockets, dies, cores, threads;
+} SmpTopology;
+
+struct Chardev;
+
+/* Filled by vl.c from the command line before init. Strings are borrowed, NULL when not given. */
+typedef struct MachineConfig {
+    uint64_t ram_size; /* bytes */
+    SmpTopology smp;
+    const char *kernel, *initrd, *append, *bios, *dtb;
+    struct Chardev *serial[4];
+    struct Chardev *debugcon;
+    bool defaults;   /* not -nodefaults */
+    bool hpet, acpi; /* -no-hpet, -no-acpi, machine properties */
+    uint8_t uuid[16];
+    bool uuid_set;
+    const char *name;
+    bool rtc_local;      /* -rtc base=localtime */
+    int64_t rtc_offset_s; /* base=DATE: seconds to add to the host's clock */
+    int rtc_clock;       /* ClockType: clock=host|rt|vm */
+    bool rtc_driftfix_slew;
+} MachineConfig;
+
+typedef struct MachineType {
+    const char *name;  /* canonical, e.g. "pc-i440fx-7.2" */
+    const char *alias; /* "pc" */
+    const char *desc;
+    bool is_default;
+    unsigned max_cpus;
+    const char *default_cpu;
+    const char *default_ram_id;
+    uint64_t default_ram_size;
+    /* Start-up. Makes RAM, CPUs' interrupt chips, devices, loads firmware and kernel. */
+    bool (*init)(const MachineConfig *cfg, Error **errp);
+} MachineType;
+
+extern const MachineType machine_pc, machine_none;
+const MachineType *machine_find(const char *name);
+void machine_foreach(void (*fn)(const MachineType *m, void *opaque), void *opaque);
+extern MachineConfig machine_config;
+extern const MachineType *current_machine;
+
+/* Boards call this for each vCPU they place; implemented in cpus.c through target/. */
+bool machine_create_cpus(const MachineConfig *cfg, Error **errp);
+
+#endif

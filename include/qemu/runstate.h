@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Run state of the machine and the requests that change it. Anybody may request (RT_SAFE); the
+ * main loop carries out: it parks the vCPUs, resets or exits. Implemented in util/runstate.c (the
+ * requests) and cpus.c (parking).
+ */
+#ifndef QEMU_RUNSTATE_H
+#define QEMU_RUNSTATE_H
+
+#include "qemu/compiler.h"
+#include "qemu/error.h"
+
+/* Names as in QMP's RunState. */
+typedef enum RunState {
+    RUN_STATE_PRELAUNCH,
+    RUN_STATE_RUNNING,
+    RUN_STATE_PAUSED,
+    RUN_STATE_SHUTDOWN,
+    RUN_STATE_INTERNAL_ERROR,
+    RUN_STATE_GUEST_PANICKED,
+    RUN_STATE_SUSPENDED,
+    RUN_STATE_DEBUG,
+    RUN_STATE_COUNT
+} RunState;
+
+/* Names as in QMP's ShutdownCause. */
+typedef enum ShutdownCause {
+    SHUTDOWN_CAUSE_NONE,
+    SHUTDOWN_CAUSE_HOST_ERROR,
+    SHUTDOWN_CAUSE_HOST_QMP_QUIT,
+    SHUTDOWN_CAUSE_HOST_QMP_SYSTEM_RESET,
+    SHUTDOWN_CAUSE_HOST_SIGNAL,
+    SHUTDOWN_CAUSE_HOST_UI,
+    SHUTDOWN_CAUSE_GUEST_SHUTDOWN,
+    SHUTDOWN_CAUSE_GUEST_RESET,
+    SHUTDOWN_CAUSE_GUEST_PANIC,
+    SHUTDOWN_CAUSE_COUNT
+} ShutdownCause;
+
+const char *run_state_name(RunState s);
+const char *shutdown_cause_name(ShutdownCause c);
+static inline bool shutdown_caused_by_guest(ShutdownCause c)
+{
+    return c >= SHUTDOWN_CAUSE_GUEST_SHUTDOWN;
+}
+
+/* RT_SAFE. */
+RunState runstate_get(void);
+bool runstate_is_running(void);
+
+/* RT_SAFE requests; carried out by the main loop soon after. The first cause of a kind wins. */
+void qemu_system_reset_request(ShutdownCause cause);
+void qemu_system_shutdown_request(ShutdownCause cause);
+/* isa-debug-exit and the like: end the process with this status. */
+void qemu_system_exit_request(int status);
+/* The ACPI power button. */
+void qemu_system_powerdown_request(void);
+/* From a vCPU: stop the machine in state s (debugger, internal error). */
+void qemu_system_vmstop_request(RunState s);
+/* The device that turns the power button into an event for the guest. Start-up. */
+void qemu_register_powerdown_notifier(void (*fn)(void *opaque), void *opaque);
+
+/*
+ * HELPER_ONLY or the main loop. Stop: every vCPU is parked when it returns; virtual time stands.
+ * Start: `cont`; error in states that need a reset first.
+ */
+void vm_stop(RunState s);
+bool vm_start(Error **errp);
+
+/* -no-reboot, -no-shutdown, -action. */
+typedef struct VmActions {
+    bool reboot_is_shutdown;
+    bool shutdown_is_pause;
+    bool panic_is_pause, panic_is_none, panic_is_exit_failure;
+    bool watchdog_set;
+    int watchdog;
+} VmActions;
+extern VmActions vm_actions;
+
+/* Called when the state changes, on the thread that changes it, vCPUs parked. Start-up. */
+void runstate_add_listener(void (*fn)(void *opaque, RunState old, RunState now), void *opaque);
+
+/* Events for monitors: set by monitor/; called on the main loop's thread. May be NULL. */
+typedef struct RunStateEvents {
+    void (*stop)(void);
+    void (*resume)(void);
+    void (*reset)(bool guest, ShutdownCause cause);
+    void (*shutdown)(bool guest, ShutdownCause cause);
+    void (*powerdown)(void);
+} RunStateEvents;
+extern RunStateEvents runstate_events;
+
+/* Main loop, start-up: connects the requests to the loop. */
+void runstate_init(void);
+/* Runs the main loop until the process is to end; returns the exit status. */
+int runstate_main_loop(void);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Threads, priority-inheriting mutexes and event words. Implemented in util/qemu-thread-posix.c,
+ * the only file that calls pthread_mutex_* or sets a scheduling policy. The specification is
+ * docs/devel/threads.md and, for -realtime, docs/realtime.md.
+ */
+#ifndef QEMU_THREAD_H
+#define QEMU_THREAD_H
+
+#include <stdatomic.h>
+#ifndef _WIN32
+#include <pthread.h>
+#include <sys/types.h>
+#endif
+#include "qemu/compiler.h"
+#include "qemu/error.h"
+#include "qemu/lockrank.h"
+
+/* What a thread is for; decides its scheduling policy under -realtime. */
+typedef enum ThreadClass {
+    THREAD_EVENT,  /* the main loop, iothreads: policy at maxprio */
+    THREAD_VCPU,   /* policy at maxprio - 1 */
+    THREAD_HELPER, /* everything else: SCHED_OTHER, always, set explicitly */
+} ThreadClass;
+
+#ifndef _WIN32
+typedef struct TSA_CAPABILITY("mutex") QemuMutex {
+    pthread_mutex_t m;
+    const char *name; /* borrowed; for rank violations and latency reports */
+    uint8_t rank;     /* LockRank */
+} QemuMutex;
+
+typedef struct QemuThread {
+    pthread_t thread;
+    _Atomic pid_t tid; /* kernel thread id; 0 until the thread runs */
+    ThreadClass cls;
+    char name[16];
+} QemuThread;
+#else
+typedef struct QemuMutex {
+    void *m;
+} QemuMutex;
+typedef struct QemuThread {
+    void *handle;
+} QemuThread;
+#endif
+
+/* ---- Mutexes (PTHREAD_PRIO_INHERIT, error-checking in the rtcheck build) ---- */
+
+/* HELPER_ONLY or start-up. name is borrowed and must outlive the mutex. */
+void qemu_mutex_init(QemuMutex *m, LockRank rank, const char *name);
+void qemu_mutex_destroy(QemuMutex *m);
+/* RT_SAFE. Asserts the rank order in the rtcheck build. */
+void qemu_mutex_lock(QemuMutex *m) ACQUIRE(*m);
+bool qemu_mutex_trylock(QemuMutex *m) TRY_ACQUIRE(true, *m);
+void qemu_mutex_unlock(QemuMutex *m) RELEASE(*m);
+
+static inline void qemu_mutex_guard_release(QemuMutex **m) NO_TSA;
+static inline void qemu_mutex_guard_release(QemuMutex **m)
+{
+    qemu_mutex_unlock(*m);
+}
+static inline QemuMutex *qemu_mutex_guard_take(QemuMutex *m) NO_TSA;
+static inline QemuMutex *qemu_mutex_guard_take(QemuMutex *m)
+{
+    qemu_mutex_lock(m);
+    return m;
+}
+/* Holds m until the enclosing block ends. */
+#define QEMU_LOCK_GUARD(mutex)                                                                     \
+    __attribute__((cleanup(qemu_mutex_guard_release))) QEMU_UNUSED QemuMutex                       \
+        *QEMU_GLUE(lock_guard_, __LINE__) = qemu_mutex_guard_take(mutex)
+#define QEMU_GLUE_(a, b) a##b
+#define QEMU_GLUE(a, b)  QEMU_GLUE_(a, b)
+
+/* ---- Event words: what a halted vCPU, or any thread that waits for flags, sleeps on ---- */
+
+/* Bit 31 is reserved for "a thread waits". */
+typedef struct EventWord {
+    _Atomic uint32_t value;
+} EventWord;
+
+#define EVENT_WORD_WAITING (1u << 31)
+
+/* RT_SAFE. Sets bits (never bit 31) and wakes the waiter if there is one: at most one syscall. */
+void event_word_set(EventWord *w, uint32_t bits);
+/* RT_SAFE. Reads and clears all bits. */
+uint32_t event_word_take(EventWord *w);
+/*
+ * RT_SAFE, one waiter only. Sleeps until a bit is set or CLOCK_MONOTONIC reaches deadline_ns
+ * (INT64_MAX: none). Clears nothing. Returns true if a bit is set.
+ */
+bool event_word_wait(EventWord *w, int64_t deadline_ns);
+
+/* ---- Threads ---- */
+
+/*
+ * Creates a thread of class cls. EVENT and VCPU threads have policy and priority of the profile in
+ * force, and their stack touched, before fn's first line; HELPER threads are SCHED_OTHER with
+ * SCHED_RESET_ON_FORK, whatever the creator has. name (at most 15 bytes are shown by the kernel)
+ * is always set, as tools look for "CPU 0/KVM". HELPER_ONLY. Returns false and sets errp if the
+ * thread or its policy was refused; then no thread is left behind.
+ */
+bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *(*fn)(void *),
+                        void *arg, Error **errp) QEMU_MUST_CHECK;
+void *qemu_thread_join(QemuThread *t);
+/* The calling thread (the process's first) becomes a thread of class cls, policy included. */
+bool qemu_thread_adopt_self(QemuThread *t, const char *name, ThreadClass cls, Error **errp);
+/* RT_SAFE. Class of the calling thread; threads a library made are THREAD_HELPER. */
+ThreadClass qemu_thread_self_class(void);
+bool qemu_thread_is_self(const QemuThread *t);
+/* RT_SAFE. Sends sig to the thread (tgkill). */
+void qemu_thread_kick(QemuThread *t, int sig);
+/* Calls fn for every live thread made by or adopted through this interface. HELPER_ONLY. */
+void qemu_thread_foreach(void (*fn)(const QemuThread *t, void *opaque), void *opaque);
+
+/* ---- Realtime parameters (realtime.md, "The shape that is fixed") ---- */
+
+/* Called by os_prioritize() once. policy is SCHED_RR or SCHED_FIFO; max_priority 2..max. */
+void qemu_init_realtime(int policy, int max_priority);
+/* RT_SAFE; asked by threaded subsystems when they make a thread. */
+bool qemu_realtime_is_enabled(void);
+void qemu_realtime_get_parameters(int *policy, int *max_priority);
+
+/* ---- rtcheck build ---- */
+#ifdef CONFIG_RTCHECK
+/* From now on an allocation on an EVENT or VCPU thread is counted, and aborts if trap is true. */
+void rtcheck_arm(bool trap);
+uint64_t rtcheck_alloc_count(void);
+/* Marks a bounded section of an EVENT/VCPU thread where allocation is meant (map edits, reset). */
+void rtcheck_allow_begin(void);
+void rtcheck_allow_end(void);
+#else
+static inline void rtcheck_allow_begin(void) {}
+static inline void rtcheck_allow_end(void) {}
+#endif
+
+#endif
