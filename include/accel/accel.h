@@ -32,7 +32,11 @@ struct AccelOps {
     /* On the vCPU's own thread, before its first instruction; may allocate. */
     bool (*vcpu_init)(CPUState *cpu, Error **errp);
     void (*vcpu_fini)(CPUState *cpu);
-    /* VCPU thread, memory read lock not held. Runs until something happens. */
+    /*
+     * VCPU thread, memory read lock not held. Consumes cpu->event, then runs until something
+     * happens. Also called while cpu->halted, to look at what arrived: it returns EXIT_HALT at
+     * once if there is still no reason to run.
+     */
     ExitReason (*vcpu_run)(CPUState *cpu);
     /* RT_SAFE, any thread and signal handlers: make vcpu_run return soon. */
     void (*vcpu_kick)(CPUState *cpu);
@@ -41,9 +45,7 @@ struct AccelOps {
     /* VCPU thread, or any while cpu->stopped: brings the state in X86CPU up to date, and back. */
     void (*regs_get)(CPUState *cpu);
     void (*regs_put)(CPUState *cpu);
-    /* VCPU thread: is there a reason to leave HLT? */
-    bool (*vcpu_has_work)(CPUState *cpu);
-    /* VCPU thread, halted: CLOCK_MONOTONIC time at which to look again; INT64_MAX: none. */
+    /* VCPU thread, halted: CLOCK_MONOTONIC time at which CPU_REQ_TIMER is due; INT64_MAX: none. */
     int64_t (*vcpu_deadline)(CPUState *cpu);
     /* Optional. VCPU thread: the debugger changed breakpoints or single-step. */
     void (*debug_update)(CPUState *cpu);

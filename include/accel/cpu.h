@@ -6,13 +6,20 @@
 #ifndef ACCEL_CPU_H
 #define ACCEL_CPU_H
 
+#include <signal.h>
 #include "qemu/thread.h"
 
 #define MAX_CPUS 255
 
+/* Kicks a vCPU out of a system call; its handler, in cpus.c, does nothing but note it. */
+#define SIG_IPI SIGUSR1
+
 /*
- * Why a vCPU must look up from guest code. Bits of CPUState.event, set by cpu_request() and
- * consumed by the vCPU's own thread at its next exit-request check.
+ * Why a vCPU must look up from guest code. Set by cpu_request(). CPU_REQ_CONTROL bits belong to
+ * cpus.c and live in CPUState.control; the rest live in CPUState.event and are consumed by the
+ * accelerator's vcpu_run, on the vCPU's own thread: at its entry always (the vCPU may be halted),
+ * and at its next exit-request check. The consumer clears exit_request first and takes the bits
+ * then; the producer sets the bits first and exit_request then, so none is lost.
  */
 enum {
     CPU_REQ_EXIT = BIT(0),      /* just leave vcpu_run once */
@@ -28,6 +35,7 @@ enum {
     CPU_REQ_MCE = BIT(10),
     CPU_REQ_QUIT = BIT(11),
 };
+#define CPU_REQ_CONTROL (CPU_REQ_STOP | CPU_REQ_WORK | CPU_REQ_QUIT)
 
 typedef struct AccelOps AccelOps;
 struct CpuWork;
@@ -39,12 +47,14 @@ typedef struct CPUState {
     void *accel_data; /* owned by the accelerator */
     void *irqchip;    /* owned by the interrupt chip: the local APIC */
     EventWord event;
-    /* Polled at every block entry; not 0 when event may hold bits. Written before the wake-up. */
+    EventWord control; /* CPU_REQ_CONTROL bits; what a parked vCPU sleeps on */
+    /* Polled at every block entry; not 0 when event or control may hold bits. */
     _Atomic uint32_t exit_request;
     _Atomic uint8_t sipi_vector;
     atomic_bool halted;     /* in HLT or waiting for SIPI; written by its own thread */
     atomic_bool stopped;    /* parked by cpus.c; registers may be read by others */
-    atomic_bool created;
+    atomic_bool pause_wanted;
+    void *local_timer; /* the host timer of cpu_local_timer_arm(), private to cpus.c */
     struct CpuWork *work;   /* run_on_cpu(), guarded by cpus.c's lock */
 } CPUState;
 

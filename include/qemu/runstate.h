@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Run state of the machine and the requests that change it. Anybody may request (RT_SAFE); the
- * main loop carries out: it parks the vCPUs, resets or exits. Implemented in util/runstate.c (the
- * requests) and cpus.c (parking).
+ * main loop carries out: it parks the vCPUs, resets or exits. Implemented in event/runstate.c, which
+ * reaches the layers above it through RunStateHooks.
  */
 #ifndef QEMU_RUNSTATE_H
 #define QEMU_RUNSTATE_H
@@ -90,8 +90,16 @@ typedef struct RunStateEvents {
 } RunStateEvents;
 extern RunStateEvents runstate_events;
 
+/* What lies in higher layers. Set by vl.c before the first request. */
+typedef struct RunStateHooks {
+    void (*pause_all)(void);  /* returns with every vCPU parked */
+    void (*resume_all)(void);
+    void (*reset)(void);      /* vCPUs parked: CPUs and devices to power-on state */
+    void (*run_state_change)(bool running); /* optional: the accelerator's hook */
+} RunStateHooks;
+
 /* Main loop, start-up: connects the requests to the loop. */
-void runstate_init(void);
+void runstate_init(const RunStateHooks *hooks);
 /* Runs the main loop until the process is to end; returns the exit status. */
 int runstate_main_loop(void);
 
