@@ -1,2 +1,477 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "qemu/compiler.h"
+/*
+ * The life of vCPU threads: start, one loop for every accelerator, parking, work on a vCPU's own
+ * thread, the local timer, end. What one step of a CPU is, the accelerator knows.
+ */
+#include "cpus.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include "accel/irqchip.h"
+#include "event/event.h"
+#include "memory/memory.h"
+#include "qemu/runstate.h"
+#include "target/i386/cpu.h"
+
+__thread CPUState *current_cpu;
+const AccelOps *current_accel;
+
+/* Slots are filled at start-up or by hot plug and never emptied while threads run. */
+static _Atomic(CPUState *) cpu_table[MAX_CPUS];
+static _Atomic unsigned cpu_table_count;
+
+/* Waited on by the one thread that pauses, starts or works on vCPUs (it holds cpu_list_lock). */
+static EventWord cpus_done;
+enum { DONE_PARKED = BIT(0), DONE_CREATED = BIT(1), DONE_WORK = BIT(2) };
+
+static QemuMutex cpu_list_lock; /* serialises pause, start and run_on_cpu */
+
+typedef struct CpuWork {
+    void (*fn)(CPUState *cpu, void *opaque);
+    void *opaque;
+    atomic_bool done;
+} CpuWork;
+
+/* What cpu_thread_start() and the new thread tell each other. */
+typedef struct CpuStart {
+    CPUState *cpu;
+    Error *err;
+    atomic_bool finished;
+} CpuStart;
+
+typedef struct LocalTimer {
+    timer_t id;
+    int64_t deadline;
+} LocalTimer;
+
+static void __attribute__((constructor)) cpus_lock_init(void)
+{
+    qemu_mutex_init(&cpu_list_lock, LOCK_RANK_CPU_LIST, "cpu list");
+}
+
+CPUState *cpu_get(unsigned index)
+{
+    return index < MAX_CPUS ? atomic_load(&cpu_table[index]) : NULL;
+}
+
+unsigned cpu_count(void)
+{
+    return atomic_load(&cpu_table_count);
+}
+
+void cpu_foreach(void (*fn)(CPUState *cpu, void *opaque), void *opaque)
+{
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        CPUState *cpu = cpu_get(i);
+
+        if (cpu) {
+            fn(cpu, opaque);
+        }
+    }
+}
+
+void cpu_request(CPUState *cpu, uint32_t req)
+{
+    uint32_t control = req & CPU_REQ_CONTROL;
+
+    if (control) {
+        event_word_set(&cpu->control, control);
+    }
+    event_word_set(&cpu->event, (req & ~(uint32_t)CPU_REQ_CONTROL) | (control ? CPU_REQ_EXIT : 0));
+    atomic_store(&cpu->exit_request, 1);
+    if (current_cpu != cpu) {
+        cpu->accel->vcpu_kick(cpu);
+    }
+}
+
+/* ---- The vCPU's own host timer ---- */
+
+/*
+ * SIG_IPI on a vCPU's thread: a kick, or the local timer. Only flags are set here: bits of the
+ * event word without a wake-up (its only waiter is the thread that runs this).
+ */
+static void sig_ipi_handler(int sig, siginfo_t *info, void *context)
+{
+    CPUState *cpu = current_cpu;
+
+    if (!cpu) {
+        return;
+    }
+    if (info->si_code == SI_TIMER) {
+        atomic_fetch_or(&cpu->event.value, CPU_REQ_TIMER);
+    }
+    atomic_store(&cpu->exit_request, 1);
+    cpu->accel->vcpu_kick(cpu);
+}
+
+static bool local_timer_create(CPUState *cpu, Error **errp)
+{
+    LocalTimer *t = g_new0(LocalTimer, 1);
+    struct sigevent sev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIG_IPI };
+
+    sev._sigev_un._tid = atomic_load(&cpu->thread.tid);
+    if (timer_create(CLOCK_MONOTONIC, &sev, &t->id) < 0) {
+        error_setg_errno(errp, errno, "cannot create the local timer of CPU %u", cpu->index);
+        g_free(t);
+        return false;
+    }
+    t->deadline = INT64_MAX;
+    cpu->local_timer = t;
+    return true;
+}
+
+static void local_timer_delete(CPUState *cpu)
+{
+    LocalTimer *t = cpu->local_timer;
+
+    if (t) {
+        timer_delete(t->id);
+        g_free(t);
+        cpu->local_timer = NULL;
+    }
+}
+
+void cpu_local_timer_arm(CPUState *cpu, int64_t deadline_ns)
+{
+    LocalTimer *t = cpu->local_timer;
+    struct itimerspec its = { 0 };
+
+    if (!t || t->deadline == deadline_ns) {
+        return;
+    }
+    t->deadline = deadline_ns;
+    if (deadline_ns != INT64_MAX) {
+        /* An all-zero it_value would disarm; a time long past fires at once. */
+        int64_t ns = MAX(deadline_ns, 1);
+
+        its.it_value.tv_sec = ns / NANOSECONDS_PER_SECOND;
+        its.it_value.tv_nsec = ns % NANOSECONDS_PER_SECOND;
+    }
+    timer_settime(t->id, TIMER_ABSTIME, &its, NULL);
+}
+
+/* ---- The loop ---- */
+
+static void cpu_do_work(CPUState *cpu)
+{
+    CpuWork *w = cpu->work;
+
+    if (w && !atomic_load(&w->done)) {
+        w->fn(cpu, w->opaque);
+        atomic_store(&w->done, true);
+        event_word_set(&cpus_done, DONE_WORK);
+    }
+}
+
+/* Out of guest code until somebody resumes or quits; work is done meanwhile. */
+static void cpu_park(CPUState *cpu)
+{
+    cpu->accel->regs_get(cpu);
+    atomic_store(&cpu->stopped, true);
+    event_word_set(&cpus_done, DONE_PARKED);
+    for (;;) {
+        uint32_t bits = event_word_take(&cpu->control);
+
+        if (bits & CPU_REQ_WORK) {
+            cpu_do_work(cpu);
+        }
+        if (bits & CPU_REQ_QUIT) {
+            event_word_set(&cpu->control, CPU_REQ_QUIT);
+            break;
+        }
+        if (!atomic_load(&cpu->pause_wanted)) {
+            break;
+        }
+        event_word_wait(&cpu->control, INT64_MAX);
+    }
+    atomic_store(&cpu->stopped, false);
+    cpu->accel->regs_put(cpu);
+}
+
+/* False: the thread ends. */
+static bool cpu_handle_control(CPUState *cpu)
+{
+    uint32_t bits;
+
+    if (likely(!atomic_load_explicit(&cpu->control.value, memory_order_relaxed))) {
+        return true;
+    }
+    bits = event_word_take(&cpu->control);
+    if (bits & CPU_REQ_QUIT) {
+        return false;
+    }
+    if (bits & CPU_REQ_WORK) {
+        cpu_do_work(cpu);
+    }
+    if (atomic_load(&cpu->pause_wanted)) {
+        cpu_park(cpu);
+    }
+    return true;
+}
+
+static void cpu_exit_halt(CPUState *cpu)
+{
+    /* Control bits always come with CPU_REQ_EXIT in the event word, so one wait serves both. */
+    if (!event_word_wait(&cpu->event, cpu->accel->vcpu_deadline(cpu))) {
+        atomic_fetch_or(&cpu->event.value, CPU_REQ_TIMER);
+    }
+}
+
+static void cpu_wait_paused(CPUState *cpu, RunState s)
+{
+    qemu_system_vmstop_request(s);
+    while (!atomic_load(&cpu->control.value)) {
+        event_word_wait(&cpu->control, INT64_MAX);
+    }
+}
+
+static void cpu_exit_request(CPUState *cpu)
+{
+}
+
+static void cpu_exit_shutdown(CPUState *cpu)
+{
+    qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+    while (!atomic_load(&cpu->control.value)) {
+        event_word_wait(&cpu->control, INT64_MAX);
+    }
+}
+
+static void cpu_exit_debug(CPUState *cpu)
+{
+    cpu_wait_paused(cpu, RUN_STATE_DEBUG);
+}
+
+static void cpu_exit_internal(CPUState *cpu)
+{
+    cpu_wait_paused(cpu, RUN_STATE_INTERNAL_ERROR);
+}
+
+static void (*const cpu_exit_table[EXIT_REASON_COUNT])(CPUState *cpu) = {
+    [EXIT_REQUEST] = cpu_exit_request,   [EXIT_HALT] = cpu_exit_halt,
+    [EXIT_SHUTDOWN] = cpu_exit_shutdown, [EXIT_DEBUG] = cpu_exit_debug,
+    [EXIT_INTERNAL] = cpu_exit_internal,
+};
+
+static void cpu_block_signals(void)
+{
+    sigset_t set;
+
+    sigfillset(&set);
+    sigdelset(&set, SIG_IPI);
+    sigdelset(&set, SIGSEGV);
+    sigdelset(&set, SIGBUS);
+    sigdelset(&set, SIGFPE);
+    sigdelset(&set, SIGILL);
+    sigdelset(&set, SIGTRAP);
+    sigdelset(&set, SIGABRT);
+    pthread_sigmask(SIG_SETMASK, &set, NULL);
+}
+
+static void *cpu_thread_fn(void *opaque)
+{
+    CpuStart *start = opaque; /* the creator's; gone once finished is set */
+    CPUState *cpu = start->cpu;
+    bool ok;
+
+    current_cpu = cpu;
+    cpu_block_signals();
+    memory_thread_register();
+    ok = local_timer_create(cpu, &start->err) && cpu->accel->vcpu_init(cpu, &start->err);
+    atomic_store(&start->finished, true);
+    event_word_set(&cpus_done, DONE_CREATED);
+    if (!ok) {
+        local_timer_delete(cpu);
+        memory_thread_unregister();
+        return NULL;
+    }
+    while (cpu_handle_control(cpu)) {
+        ExitReason reason = cpu->accel->vcpu_run(cpu);
+
+        cpu_exit_table[reason](cpu);
+    }
+    cpu->accel->vcpu_fini(cpu);
+    local_timer_delete(cpu);
+    memory_thread_unregister();
+    return NULL;
+}
+
+/* Waits until done() holds; the waker sets a bit of cpus_done after it made it true. */
+static void cpus_wait(bool (*done)(void *opaque), void *opaque)
+{
+    while (!done(opaque)) {
+        event_word_wait(&cpus_done, INT64_MAX);
+        event_word_take(&cpus_done);
+    }
+}
+
+static bool start_finished(void *opaque)
+{
+    return atomic_load(&((CpuStart *)opaque)->finished);
+}
+
+static void sig_ipi_install(void)
+{
+    struct sigaction sa = { .sa_sigaction = sig_ipi_handler, .sa_flags = SA_SIGINFO };
+
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIG_IPI, &sa, NULL);
+}
+
+bool cpu_thread_start(CPUState *cpu, Error **errp)
+{
+    char name[24];
+    CpuStart start = { .cpu = cpu };
+
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    sig_ipi_install();
+    cpu->accel = current_accel;
+    atomic_store(&cpu->pause_wanted, true);
+    event_word_set(&cpu->control, CPU_REQ_STOP);
+    snprintf(name, sizeof(name), "CPU %u/%s", cpu->index, current_accel->thread_name);
+    if (!qemu_thread_create(&cpu->thread, name, THREAD_VCPU, cpu_thread_fn, &start, errp)) {
+        return false;
+    }
+    cpus_wait(start_finished, &start);
+    if (start.err) {
+        qemu_thread_join(&cpu->thread);
+        error_propagate(errp, start.err);
+        return false;
+    }
+    return true;
+}
+
+/* ---- Parking ---- */
+
+static bool all_parked(void *opaque)
+{
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        CPUState *cpu = cpu_get(i);
+
+        if (cpu && !atomic_load(&cpu->stopped)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void cpu_ask_pause(CPUState *cpu, void *opaque)
+{
+    atomic_store(&cpu->pause_wanted, true);
+    cpu_request(cpu, CPU_REQ_STOP);
+}
+
+void cpus_pause_all(void)
+{
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    cpu_foreach(cpu_ask_pause, NULL);
+    cpus_wait(all_parked, NULL);
+}
+
+static void cpu_resume(CPUState *cpu, void *opaque)
+{
+    atomic_store(&cpu->pause_wanted, false);
+    cpu_request(cpu, CPU_REQ_STOP);
+}
+
+void cpus_resume_all(void)
+{
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    cpu_foreach(cpu_resume, NULL);
+}
+
+static bool work_done(void *opaque)
+{
+    return atomic_load(&((CpuWork *)opaque)->done);
+}
+
+void run_on_cpu(CPUState *cpu, void (*fn)(CPUState *cpu, void *opaque), void *opaque)
+{
+    CpuWork work = { .fn = fn, .opaque = opaque };
+
+    if (current_cpu == cpu) {
+        fn(cpu, opaque);
+        return;
+    }
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    cpu->work = &work;
+    cpu_request(cpu, CPU_REQ_WORK);
+    cpus_wait(work_done, &work);
+    cpu->work = NULL;
+}
+
+/* ---- Reset and end ---- */
+
+static void cpu_reset_arch(CPUState *cpu, void *opaque)
+{
+    x86_cpu_reset(x86_cpu(cpu), false);
+    if (irqchip->cpu_reset) {
+        irqchip->cpu_reset(cpu, false);
+    }
+    atomic_store(&cpu->halted, x86_cpu(cpu)->wait_for_sipi);
+}
+
+static void cpu_take_over(CPUState *cpu, void *opaque)
+{
+    cpu->accel->vcpu_reset(cpu);
+}
+
+static void reset_one(CPUState *cpu, void *opaque)
+{
+    run_on_cpu(cpu, cpu_reset_arch, NULL);
+}
+
+static void take_over_one(CPUState *cpu, void *opaque)
+{
+    run_on_cpu(cpu, cpu_take_over, NULL);
+}
+
+void cpus_reset_all(void (*devices)(void))
+{
+    cpu_foreach(reset_one, NULL);
+    devices();
+    cpu_foreach(take_over_one, NULL);
+}
+
+static void cpu_quit(CPUState *cpu, void *opaque)
+{
+    cpu_request(cpu, CPU_REQ_QUIT);
+    qemu_thread_join(&cpu->thread);
+}
+
+void cpus_quit(void)
+{
+    cpu_foreach(cpu_quit, NULL);
+}
+
+bool cpus_create(unsigned count, Error **errp)
+{
+    for (unsigned i = 0; i < count; i++) {
+        X86CPU *x86 = x86_cpu_new(i, errp);
+
+        if (!x86) {
+            return false;
+        }
+        x86->base.index = i;
+        x86->base.accel = current_accel;
+        if (irqchip && irqchip->cpu_init) {
+            irqchip->cpu_init(&x86->base);
+        }
+        atomic_store(&cpu_table[i], &x86->base);
+        atomic_fetch_add(&cpu_table_count, 1);
+    }
+    return true;
+}
+
+bool cpus_start_threads(Error **errp)
+{
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        if (cpu_get(i) && !cpu_thread_start(cpu_get(i), errp)) {
+            return false;
+        }
+    }
+    return true;
+}

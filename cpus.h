@@ -6,13 +6,25 @@
 #include "accel/accel.h"
 #include "accel/cpu.h"
 
-/* Start-up. Starts cpu's thread, which initialises itself and parks. Waits until it has. */
+/*
+ * Start-up. Makes vCPUs 0..count-1 with their interrupt chip's part, without threads. The model
+ * is what x86_cpu_set_model() recorded.
+ */
+bool cpus_create(unsigned count, Error **errp);
+/* Start-up, after the board is complete. Starts the thread of each; they initialise and park. */
+bool cpus_start_threads(Error **errp);
+/* Hot plug: the same for one. Waits until it has parked or failed. HELPER_ONLY. */
 bool cpu_thread_start(CPUState *cpu, Error **errp);
-/* HELPER_ONLY or main loop. Parks/unparks all vCPUs; pausing returns when all are parked. */
+
+/* HELPER_ONLY or main loop, not a vCPU. Parks/unparks all vCPUs; pausing returns when all are
+ * parked. Takes the CPU_LIST lock. */
 void cpus_pause_all(void);
 void cpus_resume_all(void);
-/* All vCPUs parked: power-on state for each, through target/ and the accelerator. */
-void cpus_reset_all(void);
+/*
+ * All vCPUs parked: power-on state for each, then devices() (which may set registers of a direct
+ * boot), then the accelerator takes the registers over.
+ */
+void cpus_reset_all(void (*devices)(void));
 /* Ends all vCPU threads and joins them. */
 void cpus_quit(void);
 void cpu_foreach(void (*fn)(CPUState *cpu, void *opaque), void *opaque);

@@ -39,7 +39,12 @@ typedef struct MachineType {
     const char *default_cpu;
     const char *default_ram_id;
     uint64_t default_ram_size;
-    /* Start-up. Makes RAM, CPUs' interrupt chips, devices, loads firmware and kernel. */
+    /*
+     * Start-up. Makes RAM, sets `irqchip`, makes devices, loads firmware and kernel. vCPUs are made
+     * by vl.c right after (cfg->smp.cpus of them, irqchip->cpu_init for each), and the machine is
+     * reset before its first instruction; so what concerns a vCPU's registers is done in a reset
+     * handler.
+     */
     bool (*init)(const MachineConfig *cfg, Error **errp);
 } MachineType;
 
@@ -48,8 +53,5 @@ const MachineType *machine_find(const char *name);
 void machine_foreach(void (*fn)(const MachineType *m, void *opaque), void *opaque);
 extern MachineConfig machine_config;
 extern const MachineType *current_machine;
-
-/* Boards call this for each vCPU they place; implemented in cpus.c through target/. */
-bool machine_create_cpus(const MachineConfig *cfg, Error **errp);
 
 #endif

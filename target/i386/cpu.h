@@ -232,6 +232,10 @@ void x86_cpu_sipi(X86CPU *cpu, uint8_t vector);
  * enforce=on. "help" lists models and features.
  */
 bool x86_cpu_set_model(const char *arg, Error **errp);
+/* Start-up, before the first x86_cpu_new(): what -smp said; goes into CPUID and APIC ids. */
+void x86_cpu_set_topology(unsigned sockets, unsigned dies, unsigned cores, unsigned threads);
+/* APIC id of vCPU index: thread, core, die and socket in bit fields just wide enough. For MADT. */
+uint32_t x86_apic_id(unsigned index);
 /* HELPER_ONLY, start-up or hot plug. */
 X86CPU *x86_cpu_new(unsigned index, Error **errp);
 /* RT_SAFE. */
