@@ -221,6 +221,15 @@ static inline bool x86_in_64bit(const X86CPU *c)
 
 /* Power-on or INIT state (SDM 3A table 9-1); the accelerator's vcpu_reset follows. VCPU thread. */
 void x86_cpu_reset(X86CPU *cpu, bool init);
+/*
+ * A board that boots a kernel without firmware registers fn at start-up. fn changes the power-on
+ * state of a CPU (every CPU is shown; index 0 is the one that runs the kernel's entry). NULL: CPUs
+ * start at the reset vector. The last step of x86_cpu_reset(cpu, false) is
+ * x86_cpu_apply_boot_state(cpu); an INIT does not call it. RT_SAFE: fn neither allocates nor locks.
+ */
+typedef void X86BootStateFn(X86CPU *cpu);
+void x86_cpu_set_boot_state(X86BootStateFn *fn);
+void x86_cpu_apply_boot_state(X86CPU *cpu);
 /* VCPU thread: start-up IPI: real mode at vector << 12. */
 void x86_cpu_sipi(X86CPU *cpu, uint8_t vector);
 
