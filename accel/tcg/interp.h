@@ -150,6 +150,15 @@ bool tcg_deliver_event(X86CPU *c, int kind, int vector, bool has_error, uint32_t
 void tcg_mode_changed(X86CPU *c);
 /* TF, DR7 or a debugger want attention at every instruction: blocks of one. */
 bool tcg_single_step_wanted(const X86CPU *c);
+/* ---- SIMD and x87 (simd*.c, x87*.c) ---- */
+/* HELPER_ONLY. Per-vCPU arena of native stubs and its look-up table: locked and touched at once, of
+ * fixed size, so that nothing is allocated once the guest runs. The owner of TcgCpu calls both. */
+bool tcg_simd_init(X86CPU *c, Error **errp) QEMU_MUST_CHECK;
+void tcg_simd_fini(X86CPU *c);
+/* FERR#: an unmasked x87 exception is pending with CR0.NE = 0 (level true), or was cleared. The
+ * board routes it to IRQ 13; NULL until then. Called on the vCPU's thread, no lock held. */
+extern void (*tcg_ferr_hook)(X86CPU *c, bool level);
+
 /* IN/OUT with the permission checks of the mode. */
 void tcg_check_io(X86CPU *c, const Insn *i, uint16_t port, unsigned size);
 

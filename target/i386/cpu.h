@@ -167,7 +167,8 @@ typedef struct X86CPU {
     uint32_t pkru;
     uint32_t mxcsr;
     uint8_t ymm[16][32] QEMU_ALIGNED(32);
-    X87State x87;
+    X87State x87; /* mxcsr and the XMM area in it are scratch: mxcsr and ymm above count */
+    uint16_t x87_fcs, x87_fds; /* selectors of the last x87 instruction and operand */
 
     /* Interruptibility and what waits for delivery. */
     bool nmi_blocked;      /* until IRET */
