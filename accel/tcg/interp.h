@@ -54,7 +54,31 @@ struct Insn {
     uint16_t aux16;
 };
 
+/*
+ * Every handler ends with NEXT, or, if it transfers control, writes c->rip and returns. A record
+ * the engine appends after the last instruction sets c->rip to what follows and returns, so NEXT is
+ * right also where the decoder set ends_block.
+ */
 #define NEXT(c, i) return (i)[1].fn((c), (i) + 1)
+
+/*
+ * Bits of TcgCpu.mode_key, set by tcg_mode_changed(). Decoded blocks are found by the whole key:
+ * a decoder may specialise on any of these bits and on nothing else that can change.
+ */
+#define MODE_CS32    BIT(0) /* 32-bit code; neither: 16-bit */
+#define MODE_CS64    BIT(1) /* 64-bit code */
+#define MODE_SS32    BIT(2) /* stack pointer is ESP; neither this nor MODE_CS64: SP */
+#define MODE_FLAT    BIT(3) /* ES, SS, DS: base 0, limit 4 GiB, readable and writable; not CS64 */
+#define MODE_PE      BIT(4) /* protected or long mode */
+#define MODE_VM86    BIT(5)
+#define MODE_USER    BIT(6) /* CPL 3 */
+#define MODE_LMA     BIT(7) /* long mode, compatibility submode included */
+#define MODE_FPU_NM  BIT(8) /* CR0.TS or CR0.EM: x87 raises #NM */
+#define MODE_SSE_UD  BIT(9) /* CR0.EM, or CR4.OSFXSR clear: SSE raises #UD */
+#define MODE_SSE_NM  BIT(10) /* CR0.TS */
+#define MODE_AVX     BIT(11) /* CR4.OSXSAVE and XCR0 allow AVX */
+#define MODE_STEP    BIT(15) /* private to the engine: block of one instruction */
+/* Further bits (16..) may be added by whoever needs one. */
 
 /* ---- Decoding ---- */
 
@@ -92,6 +116,18 @@ QEMU_NORETURN void tcg_raise_pf(X86CPU *c, const Insn *i, uint64_t addr, uint32_
 QEMU_NORETURN void tcg_leave_after(X86CPU *c, const Insn *i);
 /* Leave with nothing of i committed and interpret it again (alone, if single is set). */
 QEMU_NORETURN void tcg_leave_before(X86CPU *c, const Insn *i, bool single);
+/*
+ * The block under execution is a single instruction. A store that would hit code in the page of a
+ * longer block does tcg_leave_before(c, i, true) before it writes; alone, it may write.
+ */
+bool tcg_block_is_single(const X86CPU *c);
+/* The code page at host address of the block under execution (its second too, if it crosses). */
+bool tcg_block_uses_page(const X86CPU *c, const RAMBlock *rb, uint64_t page_offset);
+/*
+ * Something that held interrupts or NMIs back went away (IF was set, IRET, CR8, NMI unblocked) or
+ * int_shadow was set: the engine looks before the next block. The instruction must end its block.
+ */
+void tcg_irq_recheck(X86CPU *c);
 /* tcg_insn_rip(c, i), tcg_next_rip(c, i): RIP of i and of what follows it (tlb.h). */
 
 /* ---- Guest memory by linear address (mem.c) ---- */
@@ -148,6 +184,14 @@ bool tcg_deliver_event(X86CPU *c, int kind, int vector, bool has_error, uint32_t
                        uint64_t return_rip);
 /* CS, CPL, CR0, EFER, ... changed: recompute the mode key, hflags and the flat shortcut. */
 void tcg_mode_changed(X86CPU *c);
+/*
+ * Debug hooks, called while tcg_single_step_wanted(): before each instruction (instruction
+ * breakpoints: true if an event was delivered instead), and after it (TF as it was before the
+ * instruction, data and I/O breakpoints: may deliver #DB). Return false for a triple fault through
+ * *dead.
+ */
+bool tcg_debug_before(X86CPU *c, bool *dead);
+void tcg_debug_after(X86CPU *c, bool tf_before, bool *dead);
 /* TF, DR7 or a debugger want attention at every instruction: blocks of one. */
 bool tcg_single_step_wanted(const X86CPU *c);
 /* ---- SIMD and x87 (simd*.c, x87*.c) ---- */

@@ -27,14 +27,35 @@ typedef struct TlbEntry {
     uint32_t pad;
 } TlbEntry;
 
+/* Why the interpreter was left by siglongjmp(tcg->jmp, ...). */
+enum { TCG_JMP_RAISE = 1, TCG_JMP_LEAVE };
+
+/* The exception tcg_raise*() left with: TCG_JMP_RAISE. */
+typedef struct TcgException {
+    int vector;
+    bool has_error;
+    uint32_t error;
+} TcgException;
+
+/*
+ * Made by the engine's vcpu_init, zeroed; tlb, block_rip, rip_mask, mode_key, cs_base and cs_limit
+ * are tcg_mode_changed()'s to fill. Delivery of an event catches its own faults by saving jmp,
+ * doing its own sigsetjmp(jmp, 0), and restoring it.
+ */
 struct TcgCpu {
     TlbEntry *tlb;        /* tlbs[mode of now] */
+    uint64_t cs_base;     /* 0 in 64-bit mode */
+    uint64_t cs_limit;    /* last valid offset; all ones in 64-bit mode */
     uint64_t block_rip;   /* offset in CS of the current block's first byte */
     uint64_t rip_mask;    /* 0xffff, 0xffffffff or all ones */
     TcgBlock *block;      /* under execution; NULL while an event is delivered */
     const Insn *fault_insn;
     uint32_t mode_key;    /* what decoding depends on: code size, flat, CPL class, ... */
+    bool irq_waiting;     /* the interrupt chip had something that could not be delivered yet */
+    /* Shadow in force for the instruction under way: a MOV SS under it makes no new one. */
+    bool shadow_now;
     uint64_t icount;      /* instructions retired */
+    TcgException exc;
     sigjmp_buf jmp;
     TlbEntry tlbs[TLB_MODES][TLB_ENTRIES];
     struct TcgEngine *engine; /* block cache and the rest, private to engine.c */
@@ -42,6 +63,16 @@ struct TcgCpu {
     struct TcgSys *sys;       /* private to sys_*.c */
     struct TcgSimd *simd;     /* private to simd*.c */
 };
+
+/* vCPU's own thread, from vcpu_init (may allocate) and vcpu_fini. */
+bool tcg_mmu_init(X86CPU *c, Error **errp);
+void tcg_mmu_fini(X86CPU *c);
+bool tcg_sys_init(X86CPU *c, Error **errp);
+void tcg_sys_fini(X86CPU *c);
+bool tcg_simd_init(X86CPU *c, Error **errp);
+void tcg_simd_fini(X86CPU *c);
+/* Registers were written by others (reset, debugger, loader): drop what is derived from them. */
+void tcg_simd_reset(X86CPU *c);
 
 /* Slow halves (mem.c): TLB miss, page crossing, MMIO, code, canonical and alignment checks. */
 uint64_t tcg_ld_slow(X86CPU *c, const Insn *i, uint64_t lin, unsigned size);
