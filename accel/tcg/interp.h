@@ -23,6 +23,7 @@
 typedef struct Insn Insn;
 typedef struct TcgBlock TcgBlock;
 typedef void InsnFn(X86CPU *c, const Insn *i);
+struct TlbEntry;
 
 /* Address size of a memory operand. */
 enum { ASZ_16, ASZ_32, ASZ_64 };
@@ -145,9 +146,11 @@ void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
 void tcg_probe_write(X86CPU *c, const Insn *i, uint64_t lin, unsigned len);
 void tcg_probe_read(X86CPU *c, const Insn *i, uint64_t lin, unsigned len);
 /*
- * Host address for a locked or plain read-modify-write of len (1, 2, 4, 8, 16) bytes in one page
- * of writable RAM that holds no code; NULL if it must be done piecewise (MMIO, page crossing,
- * code): then use tcg_rmw_begin/end, which also serialise against other vCPUs doing the same.
+ * Host address for a locked or plain read-modify-write of len (1, 2, 4, 8, 16) bytes of writable
+ * RAM (contiguous in host memory, so that a split lock stays one); all checks are made. After the
+ * operation call tcg_rmw_done(c) (tlb.h), which sees to code that was hit. NULL if it must be done
+ * piecewise (MMIO, ROM, pages apart): then use tcg_rmw_begin/end, which also serialise against
+ * other vCPUs doing the same; nothing that can fault may stand between the two.
  */
 void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len);
 void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len);
@@ -157,13 +160,21 @@ uint64_t tcg_ld_sys(X86CPU *c, const Insn *i, uint64_t lin, unsigned size);
 void tcg_st_sys(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size);
 
 /* ---- TLB (mmu.c) ---- */
+/* Drops everything and takes over CR0, CR3, CR4, EFER, PKRU as they are now (PAE: the PDPTEs are
+ * read again): CPU_REQ_TLB_FLUSH, regs_put, reset. Ends with tcg_mode_changed(). */
+void tcg_mmu_resync(X86CPU *c);
+/* The guest changes PKRU only through this (WRPKRU, XRSTOR). */
+void tcg_pkru_set(X86CPU *c, uint32_t pkru);
 void tcg_tlb_flush(X86CPU *c, bool global);             /* CR3 write; global: CR4, CR0, INVPCID */
 void tcg_tlb_flush_page(X86CPU *c, uint64_t lin);       /* INVLPG */
 void tcg_tlb_flush_pcid(X86CPU *c, uint16_t pcid);
 /* Walk only, no A/D update and no fault: for the debugger. False if not mapped. */
 bool tcg_translate_debug(X86CPU *c, uint64_t lin, hwaddr *phys);
-/* Physical address an instruction fetch at lin comes from; raises #PF. */
+/* Physical address an instruction fetch at lin comes from; raises #PF, #GP. */
 hwaddr tcg_translate_fetch(X86CPU *c, uint64_t lin);
+/* The same as a TLB entry: phys (page), and rb and addend if the page is RAM or ROM (else rb is
+ * NULL). Valid until the next access. */
+const struct TlbEntry *tcg_fetch_entry(X86CPU *c, uint64_t lin);
 
 /* ---- Segmentation (tlb.h has the inline halves) ---- */
 /*
@@ -194,6 +205,13 @@ bool tcg_debug_before(X86CPU *c, bool *dead);
 void tcg_debug_after(X86CPU *c, bool tf_before, bool *dead);
 /* TF, DR7 or a debugger want attention at every instruction: blocks of one. */
 bool tcg_single_step_wanted(const X86CPU *c);
+/*
+ * Replaces the flags of mask by those of v (POPF and the like). The block must end after it if mask
+ * has TF, IF or AC.
+ */
+void tcg_write_flags(X86CPU *c, uint64_t v, uint64_t mask);
+/* A triple fault inside a handler: leaves with c->tcg->shutdown set (TCG_JMP_LEAVE). */
+QEMU_NORETURN void tcg_leave_shutdown(X86CPU *c);
 /* ---- SIMD and x87 (simd*.c, x87*.c) ---- */
 /* HELPER_ONLY. Per-vCPU arena of native stubs and its look-up table: locked and touched at once, of
  * fixed size, so that nothing is allocated once the guest runs. The owner of TcgCpu calls both. */

@@ -13,6 +13,9 @@
 #define TLB_BITS    10
 #define TLB_ENTRIES (1u << TLB_BITS)
 #define TLB_INVALID 1ull /* has an offset bit set, so no page address equals it */
+/* Added to a page address: the access is allowed, but only the slow half may make it (MMIO, ROM,
+ * data breakpoint). */
+#define TLB_SLOW    2ull
 
 /* Supervisor accesses with SMAP in force, supervisor with EFLAGS.AC (or SMAP off), user. */
 enum { TLB_KERNEL, TLB_KERNEL_AC, TLB_USER, TLB_MODES };
@@ -43,7 +46,7 @@ typedef struct TcgException {
  * doing its own sigsetjmp(jmp, 0), and restoring it.
  */
 struct TcgCpu {
-    TlbEntry *tlb;        /* tlbs[mode of now] */
+    TlbEntry *tlb;        /* TLB_ENTRIES of them, for the privilege and PCID of now */
     uint64_t cs_base;     /* 0 in 64-bit mode */
     uint64_t cs_limit;    /* last valid offset; all ones in 64-bit mode */
     uint64_t block_rip;   /* offset in CS of the current block's first byte */
@@ -57,7 +60,13 @@ struct TcgCpu {
     uint64_t icount;      /* instructions retired */
     TcgException exc;
     sigjmp_buf jmp;
-    TlbEntry tlbs[TLB_MODES][TLB_ENTRIES];
+    bool shutdown;        /* a handler met a triple fault */
+    uint32_t db_pending;  /* DR6 bits of debug traps due after this instruction */
+    /* Of the last tcg_rmw_host(), for tcg_rmw_done(). */
+    _Atomic uint64_t *rmw_map[2];
+    RAMBlock *rmw_rb;
+    uint64_t rmw_off;
+    uint32_t rmw_len;
     struct TcgEngine *engine; /* block cache and the rest, private to engine.c */
     struct TcgMmu *mmu;       /* private to mmu.c */
     struct TcgSys *sys;       /* private to sys_*.c */
@@ -111,6 +120,15 @@ TCG_DEFINE_ACCESS(8, uint8_t)
 TCG_DEFINE_ACCESS(16, uint16_t)
 TCG_DEFINE_ACCESS(32, uint32_t)
 TCG_DEFINE_ACCESS(64, uint64_t)
+
+void tcg_rmw_code_hit(X86CPU *c);
+static inline void tcg_rmw_done(X86CPU *c)
+{
+    if (unlikely(atomic_load_explicit(c->tcg->rmw_map[0], memory_order_relaxed) |
+                 atomic_load_explicit(c->tcg->rmw_map[1], memory_order_relaxed))) {
+        tcg_rmw_code_hit(c);
+    }
+}
 
 static inline uint64_t tcg_insn_rip(const X86CPU *c, const Insn *i)
 {

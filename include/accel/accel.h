@@ -69,5 +69,9 @@ extern KernelIrqchip kernel_irqchip;
 
 /* TCG: CPU state changed under it by others (debugger, reset, loader). */
 void tcg_flush_all(CPUState *cpu);
+/* RT_SAFE. The A20 gate (port 92h, keyboard controller): off masks bit 20 of every physical
+ * address. Only TCG heeds it. */
+void tcg_set_a20(bool on);
+bool tcg_get_a20(void);
 
 #endif
