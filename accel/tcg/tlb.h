@@ -106,7 +106,9 @@ void tcg_st_slow(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned si
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->wtag &&                     \
                    atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {                \
             *(volatile type *)(lin + e->addend) = v;                                               \
-            /* Store, then look again: pairs with ram_block_code_mark()'s barrier. */              \
+            /* Store, then look again: pairs with ram_block_code_mark()'s membarrier(2). The       \
+             * compiler must not swap the two; the processor may. */                               \
+            atomic_signal_fence(memory_order_seq_cst);                                             \
             if (likely(atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {            \
                 return;                                                                            \
             }                                                                                      \

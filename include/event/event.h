@@ -49,8 +49,11 @@ typedef struct EventSource {
 } EventSource;
 
 /*
- * Watches fd (not owned). Any thread; after event_source_remove() on the loop's own thread fn is
- * not called again; removing from another thread waits for a running fn to end (HELPER_ONLY then).
+ * Watches fd (not owned), level-triggered; an fd can be watched by one source of a loop. Any
+ * thread; after event_source_remove() on the loop's own thread fn is not called again; removing
+ * from another thread waits until the loop's iteration under way is over (HELPER_ONLY then, and
+ * with no lock held that a handler of the loop takes). Remove before the fd is closed. Removing
+ * twice, or a source of zeroes, does nothing. Fails with a clear error for a regular file.
  */
 bool event_source_add(EventSource *src, EventLoop *loop, int fd, uint32_t events, EventFdFn *fn,
                       void *opaque, Error **errp);
@@ -81,19 +84,30 @@ typedef enum ClockType {
     CLOCK_TYPE_COUNT
 } ClockType;
 
-/* RT_SAFE. Nanoseconds. */
+/* RT_SAFE, wait-free. Nanoseconds. */
 int64_t clock_get_ns(ClockType type);
 /* RT_SAFE. The CLOCK_MONOTONIC time at which a virtual time will be reached; INT64_MAX if stopped. */
 int64_t clock_virtual_to_monotonic(int64_t virtual_ns);
 
-/* Stop and start of virtual time; called by cpus.c with the run state. Idempotent. */
+/*
+ * Stop and start of virtual time, which begins at 0 and stopped; called by cpus.c with the run
+ * state. Idempotent; nothing under a manual clock. While it is stopped no virtual timer runs.
+ */
 void clock_virtual_stop(void);
 void clock_virtual_start(void);
-/* qtest and deterministic runs: virtual time is what clock_virtual_advance_to() says. */
+/* RT_SAFE. True if virtual time passes by itself. */
+bool clock_virtual_is_running(void);
+/* Stopped or manual only (incoming state, debugger): sets the time without running timers. */
+void clock_virtual_set(int64_t virtual_ns);
+/*
+ * qtest and deterministic runs: virtual time is what clock_virtual_advance_to() says. A timer armed
+ * at or before the time of now runs in its loop's next iteration or the next advance.
+ */
 void clock_virtual_set_manual(void);
 /*
  * Advances manual virtual time to target_ns, running due virtual timers of all loops in order of
- * their expiry, each at its own time, on the calling thread (which must own the main loop).
+ * their expiry (of equal ones: of arming), each at its own time, on the calling thread (which must
+ * own the main loop). A target in the past runs what is due now and changes no time.
  */
 void clock_virtual_advance_to(int64_t target_ns);
 /* Earliest armed virtual timer, INT64_MAX if none. */
@@ -103,9 +117,11 @@ int64_t clock_virtual_next_deadline(void);
 typedef struct EventTimer {
     EventLoop *loop;
     ClockType clock;
-    int64_t expire_ns; /* -1: not armed */
+    _Atomic int64_t expire_ns; /* -1: not armed */
     void (*fn)(void *opaque);
     void *opaque;
+    int64_t key;   /* what the heap sorts by: expire_ns, or later for a timer armed in the past */
+    uint64_t seq;  /* order of arming, decides among equal keys */
     uint32_t slot; /* index in the loop's heap */
     bool reserved;
 } EventTimer;
@@ -116,8 +132,9 @@ void timer_init(EventTimer *t, EventLoop *loop, ClockType clock, void (*fn)(void
 /* Disarms and gives the slot back; waits for a running fn unless called from it. HELPER_ONLY. */
 void timer_fini(EventTimer *t);
 /*
- * RT_SAFE, O(log n). Arms at absolute expire_ns of the timer's clock (a past time fires at once).
- * fn runs on the loop's thread with no lock held, so it takes its device's lock itself and checks
+ * RT_SAFE, O(log n). Arms at absolute expire_ns of the timer's clock (a past time fires at once;
+ * negative is 0). An iteration runs the timers that were due when it began and no others: one that
+ * its own fn arms in the past runs in the next. fn runs on the loop's thread with no lock held, so it takes its device's lock itself and checks
  * again whether it is still meant (a concurrent timer_mod may have won).
  */
 void timer_mod(EventTimer *t, int64_t expire_ns);

@@ -34,7 +34,8 @@ typedef enum DirtyClient {
  * A piece of guest RAM or ROM in host memory. Arrays have one entry a 4 KiB page.
  * code_map: bit n set = 64-byte granule n of the page holds decoded or translated code.
  * code_gen: grows by one each time a granule with code is written; a code block remembers the
- * value it was decoded at and is stale when they differ (docs/devel/memory.md tells the protocol).
+ * value ram_block_code_mark() gave and is stale when they differ (docs/devel/memory.md).
+ * code_busy: low half, hits under way; high half, marks under way. Private to memory/.
  */
 typedef struct RAMBlock {
     uint8_t *host;
@@ -42,6 +43,7 @@ typedef struct RAMBlock {
     char idstr[64];
     _Atomic uint64_t *code_map;
     _Atomic uint32_t *code_gen;
+    _Atomic uint32_t *code_busy;
     _Atomic uint8_t *dirty;        /* BIT(DirtyClient) = written since last cleared */
     _Atomic uint8_t dirty_clients; /* clients that track this block now */
     uint32_t flags;                /* RAM_* */
@@ -62,14 +64,45 @@ void ram_block_foreach(void (*fn)(RAMBlock *rb, void *opaque), void *opaque);
  * interface: marks dirty and invalidates code.
  */
 void ram_block_written(RAMBlock *rb, uint64_t offset, uint64_t len);
-/* RT_SAFE. The slow half of a vCPU's store to a page whose code_map is not 0. True: code was hit. */
+/*
+ * RT_SAFE. The slow half of a vCPU's store to a page whose code_map is not 0: called after the
+ * bytes are stored. True: code was hit, every block decoded on the page is stale now.
+ */
 bool ram_block_code_hit(RAMBlock *rb, uint64_t offset, unsigned len);
-/* Marks the granules of [offset, offset+len) as code before they are read for decoding, with the
- * asymmetric barrier that makes a concurrent store by another vCPU visible or noticed. */
-void ram_block_code_mark(RAMBlock *rb, uint64_t offset, unsigned len);
-/* Starts or stops tracking for a client; HELPER_ONLY. */
+/*
+ * RT_SAFE (no wait; one membarrier(2) when a page gets its first code). Marks the granules of
+ * [offset, offset+len), which lie in one page, as code; call it BEFORE the bytes are read for
+ * decoding. *gen is what the block must remember: it is stale when code_gen of the page differs.
+ * Do not read code_gen yourself instead. False: a store is hitting the page right now; decode and
+ * execute the block once, then throw it away.
+ */
+QEMU_MUST_CHECK bool ram_block_code_mark(RAMBlock *rb, uint64_t offset, unsigned len,
+                                         uint32_t *gen);
+/*
+ * RT_SAFE. May a store to this page bypass ram_block_written() as far as dirty tracking goes? A TLB
+ * gives the page a write tag only if so (code is asked at each store); otherwise the store takes
+ * the slow path, which marks the page.
+ */
+static inline bool ram_page_write_untracked(const RAMBlock *rb, uint64_t page)
+{
+    uint8_t clients = atomic_load_explicit(&rb->dirty_clients, memory_order_relaxed);
+    uint8_t d = clients ? atomic_load_explicit(&rb->dirty[page], memory_order_relaxed) : 0;
+    return (d & clients) == clients;
+}
+/* RT_SAFE. ram_block_written() without the code half; for stores that did that half themselves. */
+void ram_block_set_dirty(RAMBlock *rb, uint64_t offset, uint64_t len);
+/*
+ * Set by an accelerator whose vCPUs cache write permission: makes every vCPU drop it (flush its
+ * TLB) and returns when all have. Called after dirty bits were cleared or a client was added.
+ */
+void ram_dirty_set_flush_hook(void (*flush)(void));
+/* Starts or stops tracking for a client; HELPER_ONLY. Starting clears its bits. */
 void ram_dirty_track(DirtyClient client, bool on);
-/* Reads and clears; HELPER_ONLY. bitmap has one bit a page. Returns the number of dirty pages. */
+/*
+ * Reads and clears; HELPER_ONLY. bitmap (NULL allowed) has one bit a page, bit 0 = first_page, and
+ * bits are only set, never cleared. Returns the number of dirty pages. Bytes read after the return
+ * are at least as new as what made a page dirty.
+ */
 uint64_t ram_dirty_sync(RAMBlock *rb, DirtyClient client, uint64_t first_page, uint64_t npages,
                         uint64_t *bitmap);
 
@@ -79,8 +112,10 @@ uint64_t ram_dirty_sync(RAMBlock *rb, DirtyClient client, uint64_t first_page, u
  * Handlers of an I/O region. They get the offset in the region and a size of 1, 2, 4 or 8 bytes;
  * they are called with no lock held, on any vCPU's thread or an EVENT thread, several at once: the
  * device takes its own lock. Accesses outside valid.* read as all ones and are dropped when
- * written. An access wider than impl_max is split, a narrower one than impl_min is widened
- * (read-modify for reads; writes are passed zero-extended). 0 means 1 resp. 8 (4 for ports).
+ * written. An access wider than impl_max is split, a narrower one than impl_min is widened to the
+ * aligned unit that holds it (reads: the lane is taken out; writes: the other lanes are zero).
+ * An access that is not aligned to its size is split into aligned ones unless `unaligned`. 0 means
+ * 1 resp. 8 (4 for ports). An access over the border of two ranges is split at the border first.
  */
 typedef struct MemoryRegionOps {
     uint64_t (*read)(void *opaque, hwaddr offset, unsigned size);
@@ -206,12 +241,17 @@ bool address_space_lookup(AddressSpace *as, hwaddr addr, FlatRange *out);
 void *address_space_map_ram(AddressSpace *as, hwaddr addr, uint64_t *len, bool write,
                             RAMBlock **rb, uint64_t *rb_offset);
 
-/* RT_SAFE: liburcu read side. A vCPU holds it while it runs guest code and drops it when it halts
- * or leaves; other users hold it for a bounded time. */
+/* RT_SAFE: liburcu read side; nests, wait-free. A vCPU holds it while it runs guest code and drops
+ * it when it halts or leaves; other users hold it for a bounded time. */
 void memory_read_lock(void);
 void memory_read_unlock(void);
+/* Each EVENT and VCPU thread registers when it starts. A thread that did not is registered at its
+ * first memory_read_lock() (not RT_SAFE that once). Unregistering is implied by thread exit. */
 void memory_thread_register(void);
 void memory_thread_unregister(void);
+/* HELPER_ONLY, not inside memory_read_lock(). Waits until no reader can see a map older than now:
+ * after memory_region_del_subregion() and this a region may be freed. */
+void memory_synchronize(void);
 
 /* ---- Listeners: accelerators that mirror the map (KVM slots) or cache it (TLBs) ---- */
 

@@ -21,6 +21,7 @@
     R(IRQ_IOAPIC,62, "I/O APIC redirection table")                                                \
     R(IRQ_APIC,  64, "local APIC: destination tables (registers are per-vCPU or atomic)")         \
     R(CHARDEV,   70, "a character back end's rings and front-end handlers")                       \
+    R(CLOCK,     78, "the list of event loops; starts and stops of virtual time")                 \
     R(LOOP,      80, "timer heap and descriptor set of one event loop")                           \
     R(LOG,       90, "log ring")                                                                  \
     R(LEAF,      99, "taken last, nothing is called under it")
