@@ -17,8 +17,10 @@
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))
 #define ROUND_UP(n, d)     (((n) + (d)-1) & ~((__typeof__(n))(d)-1))
 #define ROUND_DOWN(n, d)   ((n) & ~((__typeof__(n))(d)-1))
+#ifndef MIN /* GLib defines the same */
 #define MIN(a, b)          ((a) < (b) ? (a) : (b))
 #define MAX(a, b)          ((a) > (b) ? (a) : (b))
+#endif
 #define BIT(n)             (1u << (n))
 #define BIT64(n)           (1ull << (n))
 
