@@ -78,9 +78,26 @@ typedef struct VMState {
     {                                                                                              \
         .name = #_f, .kind = _kind, .offset = offsetof(_type, _f), .count = _n                     \
     }
+#define VMS_STRUCT_ARRAY(_type, _f, _n, _elem, _sub)                                               \
+    {                                                                                              \
+        .name = #_f, .kind = VMS_STRUCT, .offset = offsetof(_type, _f), .count = _n,               \
+        .stride = sizeof(_elem), .sub = &(_sub)                                                    \
+    }
 #define VMS_END {}
 
 /* ---- Types and instances ---- */
+
+/*
+ * Where a device keeps its interrupt lines, so that they can be tapped (qtest's irq_intercept_*).
+ * An output is an array of IrqLine at offset. An input is one IrqLine at offset that nobody
+ * connects: the device passes each change of an input n to it by irq_tap().
+ */
+typedef struct DeviceLines {
+    const char *name; /* NULL ends */
+    uint32_t offset;
+    uint16_t count;
+    bool input;
+} DeviceLines;
 
 typedef struct DeviceType {
     const char *name; /* as in -device and QOM */
@@ -95,6 +112,8 @@ typedef struct DeviceType {
     /* Machine stopped, all vCPUs parked. Back to power-on state. */
     void (*reset)(DeviceState *dev); /* optional */
     const VMState *vmstate;          /* optional only for devices without state */
+    const DeviceLines *lines;        /* optional */
+    const char *category;            /* "Input", "Storage", ...; NULL: "Misc". For -device help */
 } DeviceType;
 
 struct DeviceState {
@@ -116,13 +135,27 @@ void device_type_foreach(void (*fn)(const DeviceType *type, void *opaque), void 
 
 /* HELPER_ONLY. Zeroed instance with property defaults, not yet on a bus. */
 DeviceState *device_new(const DeviceType *type);
+/* The type must exist: for boards. */
+DeviceState *device_new_named(const char *name);
 bool device_set_prop(DeviceState *dev, const char *name, const char *value, Error **errp);
 void device_set_prop_chardev(DeviceState *dev, const char *name, struct Chardev *chr);
-/* Attaches to bus (NULL: the machine's bus of the type's kind), realizes. Frees dev on failure. */
+void device_set_prop_uint(DeviceState *dev, const char *name, uint64_t value);
+/* Gives dev an id (copied); error if it is malformed or taken. */
+bool device_set_id(DeviceState *dev, const char *id, Error **errp);
+/* Frees a device that was never realized. */
+void device_free(DeviceState *dev);
+/* Attaches to bus (NULL: the machine's bus of the type's kind), realizes, resets. Frees dev on
+ * failure. */
 bool device_realize(DeviceState *dev, Bus *bus, Error **errp);
 void device_unrealize(DeviceState *dev);
-/* -device driver[,prop=val...], "driver,help", JSON. Looks for bus= and id=. */
+/* -device driver[,prop=val...], "driver,help", JSON. Looks for bus= and id=. NULL with no error
+ * set: help was asked for and printed. */
 DeviceState *device_add_from_opts(struct QemuOpts *opts, Error **errp);
+/* The user-creatable types, as `-device help` lists them. */
+void device_print_help(void);
+void device_print_type_help(const DeviceType *type);
+/* By id, or else the first device whose type has this name; for QOM-like paths the last part. */
+DeviceState *device_find_path(const char *path);
 DeviceState *device_find(const char *id);
 void device_foreach(void (*fn)(DeviceState *dev, void *opaque), void *opaque);
 /* The value of a property as text, for `info qtree`; g_free(). */
@@ -150,6 +183,7 @@ void bus_foreach(void (*fn)(Bus *bus, void *opaque), void *opaque);
 
 /* Handlers run in order of registration after all devices' reset; machine stopped. */
 void reset_register(void (*fn)(void *opaque), void *opaque);
+/* RT_SAFE but for the machine being stopped. */
 void device_reset_all(void);
 
 #endif
