@@ -35,6 +35,7 @@ typedef struct QemuThread {
     _Atomic pid_t tid; /* kernel thread id; 0 until the thread runs */
     ThreadClass cls;
     char name[16];
+    struct QemuThread *next; /* private: registry */
 } QemuThread;
 #else
 typedef struct QemuMutex {
@@ -95,6 +96,22 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns);
 /* ---- Threads ---- */
 
 /*
+ * Every thread's stack: bounded, as under -realtime all of it is locked and, on EVENT and VCPU
+ * threads, touched but for the reserve (thread-local storage, the C library's own frames).
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define QEMU_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(QEMU_SANITIZED)
+#define QEMU_THREAD_STACK_SIZE (4 * 1024 * 1024)
+#else
+#define QEMU_THREAD_STACK_SIZE (1024 * 1024)
+#endif
+#define QEMU_THREAD_STACK_RESERVE (64 * 1024)
+
+/*
  * Creates a thread of class cls. EVENT and VCPU threads have policy and priority of the profile in
  * force, and their stack touched, before fn's first line; HELPER threads are SCHED_OTHER with
  * SCHED_RESET_ON_FORK, whatever the creator has. name (at most 15 bytes are shown by the kernel)
@@ -104,14 +121,22 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns);
 bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *(*fn)(void *),
                         void *arg, Error **errp) QEMU_MUST_CHECK;
 void *qemu_thread_join(QemuThread *t);
-/* The calling thread (the process's first) becomes a thread of class cls, policy included. */
+/*
+ * The calling thread (the process's first) becomes a thread of class cls, policy included. The
+ * first thread's name as the kernel shows it is the process's, and stays.
+ */
 bool qemu_thread_adopt_self(QemuThread *t, const char *name, ThreadClass cls, Error **errp);
 /* RT_SAFE. Class of the calling thread; threads a library made are THREAD_HELPER. */
 ThreadClass qemu_thread_self_class(void);
+/* RT_SAFE. Borrowed; "?" on threads a library made. */
+const char *qemu_thread_self_name(void);
 bool qemu_thread_is_self(const QemuThread *t);
 /* RT_SAFE. Sends sig to the thread (tgkill). */
 void qemu_thread_kick(QemuThread *t, int sig);
-/* Calls fn for every live thread made by or adopted through this interface. HELPER_ONLY. */
+/*
+ * Calls fn for every live thread made by or adopted through this interface. HELPER_ONLY. fn runs
+ * under the registry's lock: it makes and ends no thread.
+ */
 void qemu_thread_foreach(void (*fn)(const QemuThread *t, void *opaque), void *opaque);
 
 /* ---- Realtime parameters (realtime.md, "The shape that is fixed") ---- */
