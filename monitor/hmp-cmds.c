@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* HMP commands. Where QMP has the same, HMP calls it and prints. */
+#include <stdlib.h>
+#include <string.h>
+#include "accel/accel.h"
+#include "hw/device.h"
+#include "memory/memory.h"
+#include "monitor/internal.h"
+#include "monitor/qapi-util.h"
+#include "qapi/qapi.h"
+#include "qemu/runstate.h"
+#include "target/i386/cpu.h"
+#include "target/i386/dump.h"
+
+static void report(Monitor *mon, Error *err)
+{
+    if (err) {
+        monitor_printf(mon, "Error: %s\n", error_get_pretty(err));
+        error_free(err);
+    }
+}
+
+static void print_line(void *opaque, const char *line)
+{
+    monitor_printf(opaque, "%s\n", line);
+}
+
+static void hmp_help(Monitor *mon, const char *args)
+{
+    for (const HmpCommand *c = hmp_commands; c->name; c++) {
+        if (!*args || g_str_has_prefix(c->name, args)) {
+            monitor_printf(mon, "%s%s%s -- %s\n", c->name, *c->args ? " " : "", c->args, c->help);
+        }
+    }
+}
+
+static void hmp_quit(Monitor *mon, const char *args)
+{
+    qmp_quit(NULL);
+}
+
+static void hmp_stop(Monitor *mon, const char *args)
+{
+    qmp_stop(NULL);
+}
+
+static void hmp_cont(Monitor *mon, const char *args)
+{
+    Error *err = NULL;
+
+    qmp_cont(&err);
+    report(mon, err);
+}
+
+static void hmp_system_reset(Monitor *mon, const char *args)
+{
+    qmp_system_reset(NULL);
+}
+
+static void hmp_system_powerdown(Monitor *mon, const char *args)
+{
+    qmp_system_powerdown(NULL);
+}
+
+static void hmp_info_status(Monitor *mon, const char *args)
+{
+    RunState s = runstate_get();
+
+    monitor_printf(mon, "VM status: %s", runstate_is_running() ? "running" : "paused");
+    if (s != RUN_STATE_RUNNING && s != RUN_STATE_PAUSED) {
+        monitor_printf(mon, " (%s)", run_state_name(s));
+    }
+    monitor_puts(mon, "\n");
+}
+
+static void hmp_info_cpus(Monitor *mon, const char *args)
+{
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        CPUState *cpu = cpu_get(i);
+
+        if (cpu) {
+            monitor_printf(mon, "%c CPU #%u: thread_id=%d%s\n",
+                           (int)i == mon->cpu_index ? '*' : ' ', i, atomic_load(&cpu->thread.tid),
+                           atomic_load(&cpu->halted) ? " (halted)" : "");
+        }
+    }
+}
+
+static void hmp_cpu(Monitor *mon, const char *args)
+{
+    char *end;
+    long n = strtol(args, &end, 10);
+
+    if (end == args || *end || n < 0 || !cpu_get((unsigned)n)) {
+        monitor_printf(mon, "Error: '%s' is not the number of a CPU (0 to %d)\n", args,
+                       (int)cpu_count() - 1);
+        return;
+    }
+    mon->cpu_index = (int)n;
+}
+
+static void dump_one(CPUState *cpu, void *opaque)
+{
+    cpu->accel->regs_get(cpu);
+    x86_dump_state(x86_cpu(cpu), opaque);
+}
+
+static void dump_registers(Monitor *mon, unsigned index)
+{
+    CPUState *cpu = cpu_get(index);
+    GString *s = g_string_new(NULL);
+
+    if (cpu) {
+        /* Formatted on the vCPU's thread, which is out of guest code then; printed here. */
+        run_on_cpu(cpu, dump_one, s);
+        monitor_printf(mon, "\nCPU#%u\n%s", index, s->str);
+    }
+    g_string_free(s, TRUE);
+}
+
+static void hmp_info_registers(Monitor *mon, const char *args)
+{
+    if (strcmp(args, "-a") == 0) {
+        for (unsigned i = 0; i < MAX_CPUS; i++) {
+            dump_registers(mon, i);
+        }
+    } else {
+        dump_registers(mon, (unsigned)mon->cpu_index);
+    }
+}
+
+static void hmp_info_mtree(Monitor *mon, const char *args)
+{
+    memory_print(print_line, mon, strcmp(args, "-f") == 0);
+}
+
+static void print_device(Monitor *mon, Bus *bus, DeviceState *dev)
+{
+    char where[128] = "";
+
+    if (bus->describe) {
+        bus->describe(bus, dev, where, sizeof(where));
+    }
+    monitor_printf(mon, "  dev: %s, id \"%s\"%s%s\n", dev->type->name, dev->id ? dev->id : "",
+                   *where ? ", " : "", where);
+    for (const Property *p = dev->type->props; p && p->name; p++) {
+        char *v = device_prop_string(dev, p);
+
+        monitor_printf(mon, "    %s = %s\n", p->name, v);
+        g_free(v);
+    }
+}
+
+static void print_bus(Bus *bus, void *opaque)
+{
+    Monitor *mon = opaque;
+
+    monitor_printf(mon, "bus: %s\n  type %s\n", bus->name, bus->kind);
+    for (DeviceState *dev = bus->children; dev; dev = dev->next_sibling) {
+        print_device(mon, bus, dev);
+    }
+}
+
+static void hmp_info_qtree(Monitor *mon, const char *args)
+{
+    bus_foreach(print_bus, mon);
+}
+
+static void hmp_info_chardev(Monitor *mon, const char *args)
+{
+    QapiChardevInfoArray *a = qmp_query_chardev(NULL);
+
+    for (size_t i = 0; i < a->len; i++) {
+        monitor_printf(mon, "%s: filename=%s\n", a->items[i]->label, a->items[i]->filename);
+    }
+    qapi_free_chardev_info_array(a);
+}
+
+static void hmp_info_version(Monitor *mon, const char *args)
+{
+    QapiVersionInfo *v = qmp_query_version(NULL);
+
+    monitor_printf(mon, "%d.%d.%d (%s)\n", (int)v->qemu->major, (int)v->qemu->minor,
+                   (int)v->qemu->micro, v->package);
+    qapi_free_version_info(v);
+}
+
+static void hmp_info_kvm(Monitor *mon, const char *args)
+{
+    monitor_printf(mon, "kvm support: %s\n", accel_is(&kvm_accel_ops) ? "enabled" : "disabled");
+}
+
+static void hmp_info_name(Monitor *mon, const char *args)
+{
+    if (monitor_guest_name) {
+        monitor_printf(mon, "%s\n", monitor_guest_name);
+    }
+}
+
+static void hmp_info_uuid(Monitor *mon, const char *args)
+{
+    QapiUuidInfo *u = qmp_query_uuid(NULL);
+
+    monitor_printf(mon, "%s\n", u->uuid);
+    qapi_free_uuid_info(u);
+}
+
+const HmpCommand hmp_commands[] = {
+    { "c", "", "resume the machine", hmp_cont },
+    { "cont", "", "resume the machine", hmp_cont },
+    { "cpu", "index", "set the CPU that x and info registers look at", hmp_cpu },
+    { "help", "[cmd]", "show the commands", hmp_help },
+    { "info chardev", "", "show the character devices", hmp_info_chardev },
+    { "info cpus", "", "show the CPUs and their threads", hmp_info_cpus },
+    { "info kvm", "", "show whether KVM is in use", hmp_info_kvm },
+    { "info mtree", "[-f]", "show the memory map (-f: as flat tables)", hmp_info_mtree },
+    { "info name", "", "show the name of the guest", hmp_info_name },
+    { "info qtree", "", "show the devices", hmp_info_qtree },
+    { "info registers", "[-a]", "show the registers of a CPU (-a: of all)", hmp_info_registers },
+    { "info status", "", "show the run state", hmp_info_status },
+    { "info uuid", "", "show the UUID of the guest", hmp_info_uuid },
+    { "info version", "", "show the version", hmp_info_version },
+    { "q", "", "end the program", hmp_quit },
+    { "quit", "", "end the program", hmp_quit },
+    { "s", "", "pause the machine", hmp_stop },
+    { "stop", "", "pause the machine", hmp_stop },
+    { "system_powerdown", "", "press the power button", hmp_system_powerdown },
+    { "system_reset", "", "reset the machine", hmp_system_reset },
+    { "x", "/fmt addr", "dump memory at a linear address", hmp_x },
+    { "xp", "/fmt addr", "dump memory at a physical address", hmp_xp },
+    { NULL, NULL, NULL, NULL },
+};

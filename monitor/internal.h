@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of monitor/: a session, and the tables of commands. */
+#ifndef MONITOR_INTERNAL_H
+#define MONITOR_INTERNAL_H
+
+#include <glib.h>
+#include "monitor/monitor.h"
+
+struct json_object;
+struct json_tokener;
+
+/* Longest QMP command taken, and most output kept for a client that does not read. */
+#define QMP_MAX_INPUT    (64 * MiB)
+#define MONITOR_MAX_OUT  (1 * MiB)
+/* A session stops taking commands while this much output waits. */
+#define MONITOR_HIGH_OUT (64 * KiB)
+#define HMP_LINE_MAX     4095
+#define HMP_HISTORY      64
+
+/* One session. Everything is touched by the control thread only. */
+struct Monitor {
+    ChrFrontend fe;
+    GByteArray *out; /* not yet taken by the chardev */
+    bool is_qmp;
+    bool open;
+    Monitor *next;
+
+    /* QMP */
+    bool pretty;
+    bool negotiated;
+    struct json_tokener *tok;
+    uint64_t in_bytes; /* of the command under way */
+    bool skip_line;    /* after a syntax error: up to the next newline */
+    uint64_t events_lost;
+
+    /* HMP */
+    GString *line;
+    size_t cursor;
+    int esc_state;
+    GQueue history; /* of char *, newest first */
+    int history_pos;
+    int cpu_index;
+};
+
+/* session.c */
+extern Monitor *monitors;
+void monitor_write(Monitor *mon, const char *buf, size_t len);
+Monitor *monitor_new(Chardev *chr, const ChrFrontendOps *ops, Error **errp);
+bool monitor_can_take(const Monitor *mon);
+void monitor_flush(void *opaque);
+
+/* qmp.c */
+void qmp_send(Monitor *mon, struct json_object *j);
+void qmp_broadcast(struct json_object *j);
+
+/* events.c */
+void monitor_events_init(void);
+void monitor_events_drain(void);
+
+/* hmp-cmds.c */
+typedef struct HmpCommand {
+    const char *name; /* "info cpus" has its sub-command as a second word */
+    const char *args, *help;
+    void (*fn)(Monitor *mon, const char *args);
+} HmpCommand;
+extern const HmpCommand hmp_commands[];
+void hmp_execute(Monitor *mon, const char *line);
+
+/* hmp-mem.c */
+void hmp_x(Monitor *mon, const char *args);
+void hmp_xp(Monitor *mon, const char *args);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What QMP and HMP sessions share: the control thread, and buffered output that never waits for a
+ * client. A client that does not read is not served further; one that lets a megabyte pile up
+ * loses events, and is told how many.
+ */
+#include "monitor/internal.h"
+
+#include <stdio.h>
+#include "event/event.h"
+#include "qemu/runstate.h"
+#include "qemu/thread.h"
+#include "qapi/qapi.h"
+
+Monitor *monitors;
+const char *monitor_guest_name;
+uint8_t monitor_guest_uuid[16];
+
+static QemuThread control_thread;
+static bool control_running;
+
+void monitor_flush(void *opaque)
+{
+    Monitor *mon = opaque;
+    size_t n = chr_fe_write(&mon->fe, mon->out->data, mon->out->len);
+
+    if (n) {
+        g_byte_array_remove_range(mon->out, 0, n);
+    }
+    if (monitor_can_take(mon)) {
+        chr_fe_accept_input(&mon->fe);
+    }
+}
+
+void monitor_write(Monitor *mon, const char *buf, size_t len)
+{
+    g_byte_array_append(mon->out, (const uint8_t *)buf, len);
+    monitor_flush(mon);
+}
+
+bool monitor_can_take(const Monitor *mon)
+{
+    return mon->out->len < MONITOR_HIGH_OUT;
+}
+
+Monitor *monitor_new(Chardev *chr, const ChrFrontendOps *ops, Error **errp)
+{
+    Monitor *mon = g_new0(Monitor, 1);
+
+    if (!chr_fe_init(&mon->fe, chr, errp)) {
+        g_free(mon);
+        return NULL;
+    }
+    mon->out = g_byte_array_new();
+    mon->line = g_string_new(NULL);
+    g_queue_init(&mon->history);
+    mon->next = monitors;
+    monitors = mon;
+    return mon;
+}
+
+static void *control_fn(void *opaque)
+{
+    event_loop_run(opaque);
+    return NULL;
+}
+
+/* ---- Events of the run state ---- */
+
+static void on_reset(bool guest, ShutdownCause cause)
+{
+    qapi_event_send_reset(guest, (QapiShutdownCause)cause);
+}
+
+static void on_shutdown(bool guest, ShutdownCause cause)
+{
+    qapi_event_send_shutdown(guest, (QapiShutdownCause)cause);
+}
+
+bool monitor_init_globals(Error **errp)
+{
+    EventLoop *loop = event_loop_new("control", errp);
+
+    if (!loop) {
+        return false;
+    }
+    event_loop_set_control(loop);
+    monitor_events_init();
+    runstate_events = (RunStateEvents){
+        .stop = qapi_event_send_stop,
+        .resume = qapi_event_send_resume,
+        .powerdown = qapi_event_send_powerdown,
+        .reset = on_reset,
+        .shutdown = on_shutdown,
+    };
+    return true;
+}
+
+bool monitor_start(Error **errp)
+{
+    control_running = qemu_thread_create(&control_thread, "control", THREAD_HELPER, control_fn,
+                                         event_loop_control(), errp);
+    return control_running;
+}
+
+void monitor_cleanup(void)
+{
+    if (!control_running) {
+        return;
+    }
+    event_loop_stop(event_loop_control());
+    qemu_thread_join(&control_thread);
+    control_running = false;
+    /* The thread is gone, so its sessions are ours: the last events still go out. */
+    monitor_events_drain();
+    for (Monitor *mon = monitors; mon; mon = mon->next) {
+        if (mon->open && mon->out->len) {
+            chr_fe_write_all(&mon->fe, mon->out->data, mon->out->len);
+        }
+    }
+}
