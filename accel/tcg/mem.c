@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The slow half of guest memory access: TLB misses, MMIO and ROM, accesses over a page end, stores
+ * into code, alignment and data breakpoints. Every page an access touches is translated, with all
+ * its checks, before a byte of it is written.
+ */
+#include <string.h>
+#include "accel/tcg/mmu.h"
+
+/* Serialises locked accesses that cannot be one host instruction: pages that lie apart. */
+static QemuMutex split_lock;
+
+void mem_init(void)
+{
+    qemu_mutex_init(&split_lock, LOCK_RANK_LEAF, "tcg-split-lock");
+}
+
+/* ---- Checks ---- */
+
+/*
+ * SDM 1 3.3.7.1: #SS when the address is formed through the stack, #GP otherwise. The memory
+ * operand has its segment; the stack's implicit accesses are told by lying at the stack pointer.
+ */
+static QEMU_NORETURN void raise_non_canonical(X86CPU *c, const Insn *i, uint64_t lin)
+{
+    bool stack = false;
+
+    if (i) {
+        stack = i->seg == R_SS || lin - c->regs[R_RSP] + 64 <= 128;
+    }
+    tcg_raise_err(c, i, stack ? EXCP_SS : EXCP_GP, 0);
+}
+
+static inline void check_address(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
+{
+    if (unlikely(!mmu_canonical(lin) || !mmu_canonical(lin + len - 1))) {
+        if (c->efer & EFER_LMA) {
+            raise_non_canonical(c, i, lin);
+        }
+    }
+}
+
+static inline void check_alignment(X86CPU *c, const Insn *i, uint64_t lin, unsigned size)
+{
+    if (unlikely(c->tcg->mmu->align_check) && (lin & (size - 1))) {
+        tcg_raise_err(c, i, EXCP_AC, 0);
+    }
+}
+
+static inline void check_watch(X86CPU *c, uint64_t lin, unsigned len, bool write)
+{
+    if (unlikely(c->tcg->mmu->watch)) {
+        c->tcg->db_pending |= mmu_watch_hits(c, lin, len, write);
+    }
+}
+
+/* A store into code of the block under execution: that instruction again, in a block of its own,
+ * so that what follows is decoded after the store. */
+static void check_own_code(X86CPU *c, const Insn *i, const TlbEntry *e, uint64_t lin, unsigned len)
+{
+    uint64_t map = atomic_load_explicit(e->code_map, memory_order_relaxed);
+    uint64_t off = (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host;
+    unsigned first = (off & ~TARGET_PAGE_MASK) >> 6;
+    unsigned last = ((off & ~TARGET_PAGE_MASK) + len - 1) >> 6;
+
+    if (!i || !(map & (UINT64_MAX << first) & (UINT64_MAX >> (63 - last)))) {
+        return;
+    }
+    if (!tcg_block_is_single(c) && tcg_block_uses_page(c, e->rb, off & TARGET_PAGE_MASK)) {
+        tcg_leave_before(c, i, true);
+    }
+}
+
+/* ---- One page ---- */
+
+/* A part of an access: all of it in one page, translated. */
+typedef struct Part {
+    TlbEntry e;
+    uint64_t lin;
+    unsigned len;
+} Part;
+
+static inline uint8_t *part_host(const Part *p)
+{
+    return (uint8_t *)(uintptr_t)(p->lin + p->e.addend);
+}
+
+static inline hwaddr part_phys(const Part *p)
+{
+    return p->e.phys | (p->lin & ~TARGET_PAGE_MASK);
+}
+
+static inline bool part_is_ram_w(const Part *p)
+{
+    return p->e.rb && (p->e.flags & TLBF_RAM_W);
+}
+
+static void part_load(const Part *p, void *buf)
+{
+    if (p->e.rb) {
+        memcpy(buf, part_host(p), p->len);
+    } else {
+        address_space_read(&address_space_memory, part_phys(p), buf, p->len);
+    }
+}
+
+static void part_stored(const Part *p)
+{
+    if (unlikely(atomic_load_explicit(p->e.code_map, memory_order_relaxed))) {
+        ram_block_code_hit(p->e.rb, (uint64_t)(part_host(p) - p->e.rb->host), p->len);
+    }
+}
+
+static void part_store(const Part *p, const void *buf)
+{
+    if (part_is_ram_w(p)) {
+        memcpy(part_host(p), buf, p->len);
+        part_stored(p);
+    } else {
+        address_space_write(&address_space_memory, part_phys(p), buf, p->len);
+    }
+}
+
+static uint64_t part_load_int(const Part *p)
+{
+    uint8_t *h = part_host(p);
+
+    if (!p->e.rb) {
+        return address_space_load(&address_space_memory, part_phys(p), p->len);
+    }
+    switch (p->len) {
+    case 1:
+        return *(volatile uint8_t *)h;
+    case 2:
+        return *(volatile uint16_t *)h;
+    case 4:
+        return *(volatile uint32_t *)h;
+    default:
+        return *(volatile uint64_t *)h;
+    }
+}
+
+static void part_store_int(const Part *p, uint64_t v)
+{
+    uint8_t *h = part_host(p);
+
+    if (!part_is_ram_w(p)) {
+        address_space_store(&address_space_memory, part_phys(p), v, p->len);
+        return;
+    }
+    switch (p->len) {
+    case 1:
+        *(volatile uint8_t *)h = (uint8_t)v;
+        break;
+    case 2:
+        *(volatile uint16_t *)h = (uint16_t)v;
+        break;
+    case 4:
+        *(volatile uint32_t *)h = (uint32_t)v;
+        break;
+    default:
+        *(volatile uint64_t *)h = v;
+    }
+    part_stored(p);
+}
+
+/* ---- Splitting at page ends ---- */
+
+/* Translates an access of at most one page's length; returns the number of parts, 1 or 2. */
+static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int access,
+                           unsigned mode, Part p[2])
+{
+    unsigned left = (unsigned)(TARGET_PAGE_SIZE - (lin & ~TARGET_PAGE_MASK));
+    unsigned n = len <= left ? 1 : 2;
+
+    check_address(c, i, lin, len);
+    p[0].lin = lin;
+    p[0].len = MIN(len, left);
+    p[0].e = *mmu_translate(c, i, lin, access, mode);
+    if (n == 2) {
+        p[1].lin = mem_wrap(c, lin + left);
+        p[1].len = len - left;
+        p[1].e = *mmu_translate(c, i, p[1].lin, access, mode);
+    }
+    if (access == ACC_WRITE) {
+        for (unsigned k = 0; k < n; k++) {
+            if (part_is_ram_w(&p[k])) {
+                check_own_code(c, i, &p[k].e, p[k].lin, p[k].len);
+            }
+        }
+    }
+    check_watch(c, lin, len, access == ACC_WRITE);
+    return n;
+}
+
+uint64_t mem_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size, unsigned mode)
+{
+    uint64_t v = 0;
+    Part p[2];
+
+    if (likely(parts_make(c, i, lin, size, ACC_READ, mode, p) == 1)) {
+        return part_load_int(&p[0]);
+    }
+    part_load(&p[0], &v);
+    part_load(&p[1], (uint8_t *)&v + p[0].len);
+    return v;
+}
+
+void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size, unsigned mode)
+{
+    Part p[2];
+
+    if (likely(parts_make(c, i, lin, size, ACC_WRITE, mode, p) == 1)) {
+        part_store_int(&p[0], v);
+        return;
+    }
+    part_store(&p[0], &v);
+    part_store(&p[1], (uint8_t *)&v + p[0].len);
+}
+
+void mem_probe(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int access, unsigned mode)
+{
+    uint64_t last = mem_wrap(c, lin + len - 1);
+
+    check_address(c, i, lin, len);
+    mmu_translate(c, i, lin, access, mode);
+    if ((lin ^ last) & TARGET_PAGE_MASK) {
+        mmu_translate(c, i, last & TARGET_PAGE_MASK, access, mode);
+    }
+}
+
+/* ---- The contract of interp.h ---- */
+
+uint64_t tcg_ld_slow(X86CPU *c, const Insn *i, uint64_t lin, unsigned size)
+{
+    check_alignment(c, i, lin, size);
+    return mem_load(c, i, lin, size, c->tcg->mmu->mode);
+}
+
+void tcg_st_slow(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size)
+{
+    check_alignment(c, i, lin, size);
+    mem_store(c, i, lin, v, size, c->tcg->mmu->mode);
+}
+
+uint64_t tcg_ld_sys(X86CPU *c, const Insn *i, uint64_t lin, unsigned size)
+{
+    return mem_load(c, i, lin, size, mmu_mode_implicit(c));
+}
+
+void tcg_st_sys(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size)
+{
+    mem_store(c, i, lin, v, size, mmu_mode_implicit(c));
+}
+
+void tcg_ld_buf(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
+{
+    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    Part p[2];
+
+    if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->rtag)) {
+        memcpy(buf, (const void *)(uintptr_t)(lin + e->addend), len);
+        return;
+    }
+    if (parts_make(c, i, lin, len, ACC_READ, c->tcg->mmu->mode, p) == 2) {
+        part_load(&p[1], (uint8_t *)buf + p[0].len);
+    }
+    part_load(&p[0], buf);
+}
+
+void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len)
+{
+    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    Part p[2];
+
+    if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->wtag &&
+               atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
+        uint8_t *host = (uint8_t *)(uintptr_t)(lin + e->addend);
+
+        memcpy(host, buf, len);
+        if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed))) {
+            ram_block_code_hit(e->rb, (uint64_t)(host - e->rb->host), len);
+        }
+        return;
+    }
+    if (parts_make(c, i, lin, len, ACC_WRITE, c->tcg->mmu->mode, p) == 2) {
+        part_store(&p[1], (const uint8_t *)buf + p[0].len);
+    }
+    part_store(&p[0], buf);
+}
+
+void tcg_probe_write(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
+{
+    mem_probe(c, i, lin, len, ACC_WRITE, c->tcg->mmu->mode);
+}
+
+void tcg_probe_read(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
+{
+    mem_probe(c, i, lin, len, ACC_READ, c->tcg->mmu->mode);
+}
+
+/* ---- Read-modify-write ---- */
+
+static void *rmw_ready(X86CPU *c, uint8_t *host, const TlbEntry *e, _Atomic uint64_t *second,
+                       unsigned len)
+{
+    struct TcgCpu *t = c->tcg;
+
+    t->rmw_map[0] = e->code_map;
+    t->rmw_map[1] = second;
+    t->rmw_rb = e->rb;
+    t->rmw_off = (uint64_t)(host - e->rb->host);
+    t->rmw_len = len;
+    return host;
+}
+
+void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
+{
+    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    Part p[2];
+    unsigned n;
+
+    if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->wtag &&
+               atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
+        return rmw_ready(c, (uint8_t *)(uintptr_t)(lin + e->addend), e, e->code_map, len);
+    }
+    check_alignment(c, i, lin, len);
+    n = parts_make(c, i, lin, len, ACC_WRITE, c->tcg->mmu->mode, p);
+    if (!part_is_ram_w(&p[0])) {
+        return NULL;
+    }
+    if (n == 1) {
+        return rmw_ready(c, part_host(&p[0]), &p[0].e, p[0].e.code_map, len);
+    }
+    if (!part_is_ram_w(&p[1]) || p[1].e.rb != p[0].e.rb ||
+        part_host(&p[1]) != part_host(&p[0]) + p[0].len) {
+        return NULL;
+    }
+    return rmw_ready(c, part_host(&p[0]), &p[0].e, p[1].e.code_map, len);
+}
+
+void tcg_rmw_code_hit(X86CPU *c)
+{
+    struct TcgCpu *t = c->tcg;
+    unsigned left = (unsigned)(TARGET_PAGE_SIZE - (t->rmw_off & ~TARGET_PAGE_MASK));
+
+    ram_block_code_hit(t->rmw_rb, t->rmw_off, MIN(left, t->rmw_len));
+    if (left < t->rmw_len) {
+        ram_block_code_hit(t->rmw_rb, t->rmw_off + left, t->rmw_len - left);
+    }
+}
+
+void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    unsigned n;
+    Part p[2];
+
+    check_alignment(c, i, lin, len);
+    n = parts_make(c, i, lin, len, ACC_WRITE, m->mode, p);
+    /* A device has its own lock and may not be called under this one; it is not shared memory. */
+    m->rmw_locked = n == 2 && p[0].e.rb && p[1].e.rb;
+    if (m->rmw_locked) {
+        qemu_mutex_lock(&split_lock);
+    }
+    if (n == 1 && len <= 8) {
+        uint64_t v = part_load_int(&p[0]);
+        memcpy(buf, &v, len);
+        return;
+    }
+    part_load(&p[0], buf);
+    if (n == 2) {
+        part_load(&p[1], (uint8_t *)buf + p[0].len);
+    }
+}
+
+void tcg_rmw_end(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    Part p[2];
+    unsigned n = parts_make(c, i, lin, len, ACC_WRITE, m->mode, p);
+
+    if (n == 1 && len <= 8) {
+        uint64_t v = 0;
+        memcpy(&v, buf, len);
+        part_store_int(&p[0], v);
+    } else {
+        part_store(&p[0], buf);
+        if (n == 2) {
+            part_store(&p[1], (const uint8_t *)buf + p[0].len);
+        }
+    }
+    if (m->rmw_locked) {
+        m->rmw_locked = false;
+        qemu_mutex_unlock(&split_lock);
+    }
+}

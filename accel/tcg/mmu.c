@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The TLB. There is one context for each PCID in use (a single one while CR4.PCIDE is off), each
+ * with one direct-mapped table a privilege; a switch of address space with CR3 bit 63 set is the
+ * change of one pointer. A context lists which of its entries are in use, so that a flush costs
+ * what was filled. Global entries are found in every context and survive flushes of one.
+ */
+#include "accel/accel.h"
+#include "accel/tcg/mmu.h"
+#include <glib.h>
+
+#define MMU_CONTEXTS 8
+#define NO_PCID      UINT32_MAX
+
+struct MmuContext {
+    uint32_t pcid;
+    uint32_t age;          /* of the last switch to it */
+    uint32_t nfill;
+    uint64_t large_filter; /* hashes of the large pages that have entries */
+    uint16_t fill[TLB_MODES * TLB_ENTRIES];
+    TlbEntry e[TLB_MODES][TLB_ENTRIES];
+};
+
+_Atomic uint64_t mmu_a20_mask = UINT64_MAX;
+
+/* ---- Entries ---- */
+
+static void entry_clear(TlbEntry *e)
+{
+    e->rtag = e->wtag = e->xtag = TLB_INVALID;
+}
+
+static uint64_t entry_page(const TlbEntry *e)
+{
+    uint64_t tag = e->rtag != TLB_INVALID ? e->rtag : e->xtag != TLB_INVALID ? e->xtag : e->wtag;
+
+    return tag == TLB_INVALID ? TLB_INVALID : tag & TARGET_PAGE_MASK;
+}
+
+static TlbEntry *context_entry(MmuContext *x, unsigned n)
+{
+    return &x->e[n / TLB_ENTRIES][n % TLB_ENTRIES];
+}
+
+static void context_flush(MmuContext *x, bool global)
+{
+    unsigned kept = 0;
+
+    for (unsigned n = 0; n < x->nfill; n++) {
+        TlbEntry *e = context_entry(x, x->fill[n]);
+
+        if (!global && (e->flags & TLBF_GLOBAL)) {
+            x->fill[kept++] = x->fill[n];
+            continue;
+        }
+        entry_clear(e);
+        e->flags = 0;
+    }
+    x->nfill = kept;
+    if (!kept) {
+        x->large_filter = 0;
+    }
+}
+
+/* The bit of the filter for lin as part of a page of 2^bits bytes. */
+static uint64_t large_bit(uint64_t lin, unsigned bits)
+{
+    return BIT64(((lin >> bits) * 0x9e3779b97f4a7c15ull + bits * 7) >> 58);
+}
+
+static void context_flush_large(MmuContext *x, uint64_t lin, bool global_only)
+{
+    for (unsigned n = 0; n < x->nfill; n++) {
+        TlbEntry *e = context_entry(x, x->fill[n]);
+        unsigned bits = e->flags & TLBF_BITS;
+
+        if (bits > TARGET_PAGE_BITS && (!global_only || (e->flags & TLBF_GLOBAL)) &&
+            (entry_page(e) ^ lin) >> bits == 0) {
+            entry_clear(e);
+        }
+    }
+}
+
+static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
+{
+    unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
+
+    for (unsigned mode = 0; mode < TLB_MODES; mode++) {
+        TlbEntry *e = &x->e[mode][index];
+
+        if (entry_page(e) == (lin & TARGET_PAGE_MASK) &&
+            (!global_only || (e->flags & TLBF_GLOBAL))) {
+            entry_clear(e);
+        }
+    }
+    if (x->large_filter & (large_bit(lin, 21) | large_bit(lin, 22) | large_bit(lin, 30))) {
+        context_flush_large(x, lin, global_only);
+    }
+}
+
+/* ---- Contexts ---- */
+
+static MmuContext *context_find(struct TcgMmu *m, uint32_t pcid)
+{
+    MmuContext *oldest = &m->ctx[0];
+
+    for (unsigned n = 0; n < m->nctx; n++) {
+        if (m->ctx[n].pcid == pcid) {
+            return &m->ctx[n];
+        }
+        if (m->ctx[n].age < oldest->age) {
+            oldest = &m->ctx[n];
+        }
+    }
+    context_flush(oldest, true);
+    oldest->pcid = pcid;
+    return oldest;
+}
+
+static void context_apply(X86CPU *c)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    c->tcg->tlb = m->align_check ? m->none : m->cur->e[m->mode];
+}
+
+void mmu_select_context(X86CPU *c)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    uint32_t pcid = (c->cr4 & CR4_PCIDE) ? c->cr3 & 0xfff : 0;
+
+    if (m->cur->pcid != pcid) {
+        m->cur = context_find(m, pcid);
+    }
+    m->cur->age = ++m->age;
+    context_apply(c);
+}
+
+void mmu_select_mode(X86CPU *c)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    bool ac = (c->rflags & FL_AC) != 0;
+
+    if (c->cpl == 3) {
+        m->mode = TLB_USER;
+        m->align_check = ac && (c->cr0 & CR0_AM);
+    } else {
+        m->mode = (c->cr4 & CR4_SMAP) && !ac ? TLB_KERNEL : TLB_KERNEL_AC;
+        m->align_check = false;
+    }
+    context_apply(c);
+}
+
+/* ---- Flushes ---- */
+
+static void flush_everything(struct TcgMmu *m)
+{
+    for (unsigned n = 0; n < m->nctx; n++) {
+        context_flush(&m->ctx[n], true);
+    }
+    m->pkey_pages = false;
+    for (unsigned n = 0; n < MMU_RANGES; n++) {
+        m->range[n] = (MmuRange){ 0 };
+    }
+}
+
+void tcg_tlb_flush(X86CPU *c, bool global)
+{
+    if (global) {
+        flush_everything(c->tcg->mmu);
+    } else {
+        context_flush(c->tcg->mmu->cur, false);
+    }
+}
+
+void tcg_tlb_flush_page(X86CPU *c, uint64_t lin)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    for (unsigned n = 0; n < m->nctx; n++) {
+        context_flush_page(&m->ctx[n], lin, &m->ctx[n] != m->cur);
+    }
+}
+
+void tcg_tlb_flush_pcid(X86CPU *c, uint16_t pcid)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    for (unsigned n = 0; n < m->nctx; n++) {
+        if (m->ctx[n].pcid == pcid) {
+            context_flush(&m->ctx[n], false);
+        }
+    }
+}
+
+/* SDM 2A INVPCID: 0 address in a PCID, 1 a PCID, 2 all, 3 all but global. */
+void mmu_invpcid(X86CPU *c, unsigned type, uint16_t pcid, uint64_t lin)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    if (type == 1) {
+        tcg_tlb_flush_pcid(c, pcid);
+        return;
+    }
+    for (unsigned n = 0; n < m->nctx; n++) {
+        if (type == 0) {
+            if (m->ctx[n].pcid == pcid) {
+                context_flush_page(&m->ctx[n], lin, false);
+            }
+        } else {
+            context_flush(&m->ctx[n], type == 2);
+        }
+    }
+}
+
+void tcg_pkru_set(X86CPU *c, uint32_t pkru)
+{
+    if (c->pkru != pkru) {
+        c->pkru = pkru;
+        if (c->tcg->mmu->pkey_pages) {
+            flush_everything(c->tcg->mmu);
+        }
+    }
+}
+
+void tcg_mmu_resync(X86CPU *c)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    flush_everything(m);
+    m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
+    if ((c->cr0 & CR0_PG) && (c->cr4 & CR4_PAE) && !(c->efer & EFER_LMA)) {
+        mmu_load_pdptes(c, c->cr3);
+    }
+    mmu_breakpoints_changed(c);
+    mmu_select_context(c);
+    tcg_mode_changed(c);
+}
+
+/* ---- Data breakpoints (SDM 3B 18.2) ---- */
+
+static uint64_t watch_len(const X86CPU *c, unsigned n)
+{
+    static const uint8_t len[4] = { 1, 2, 8, 4 };
+
+    return len[c->dr[7] >> (18 + 4 * n) & 3];
+}
+
+/* Kind of breakpoint n if it is on: DR7.R/Wn; -1 if it is off. */
+static int watch_kind(const X86CPU *c, unsigned n)
+{
+    return (c->dr[7] >> (2 * n) & 3) ? (int)(c->dr[7] >> (16 + 4 * n) & 3) : -1;
+}
+
+uint32_t mmu_watch_hits(const X86CPU *c, uint64_t lin, uint64_t len, bool write)
+{
+    uint32_t hits = 0;
+
+    for (unsigned n = 0; n < 4; n++) {
+        int kind = watch_kind(c, n);
+        uint64_t wlen = watch_len(c, n);
+        uint64_t start = c->dr[n] & ~(wlen - 1);
+
+        if ((kind == 3 || (kind == 1 && write)) && (lin - start < wlen || start - lin < len)) {
+            hits |= BIT(n);
+        }
+    }
+    return hits;
+}
+
+void mmu_breakpoints_changed(X86CPU *c)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    bool was = m->watch;
+
+    m->watch = false;
+    for (unsigned n = 0; n < 4; n++) {
+        int kind = watch_kind(c, n);
+        m->watch |= kind == 1 || kind == 3;
+    }
+    if (was || m->watch) {
+        flush_everything(m);
+    }
+}
+
+/* ---- Filling ---- */
+
+static unsigned entry_fill_ram(TlbEntry *e, uint64_t page, const MmuRange *r, hwaddr phys,
+                               unsigned rights, int access)
+{
+    uint64_t off = r->rb_off + (phys - r->addr);
+    uint64_t n = off >> TARGET_PAGE_BITS;
+
+    e->rb = r->rb;
+    e->addend = (uintptr_t)(r->host + (phys - r->addr)) - page;
+    e->code_map = &r->rb->code_map[n];
+    if (rights & RIGHT(ACC_READ)) {
+        e->rtag = page;
+    }
+    if (r->writable && (rights & RIGHT(ACC_WRITE))) {
+        uint8_t clients = atomic_load(&r->rb->dirty_clients);
+
+        if (clients && access != ACC_WRITE) {
+            return rights & ~RIGHT(ACC_WRITE); /* nothing is written yet: come again */
+        }
+        if (clients) {
+            atomic_fetch_or(&r->rb->dirty[n], clients);
+        }
+        e->wtag = page;
+        e->flags |= TLBF_RAM_W;
+    }
+    return rights;
+}
+
+/* rights: of the access's mode, with write only if D is set. */
+static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights, int access)
+{
+    uint64_t page = w->lin & TARGET_PAGE_MASK;
+    hwaddr phys = mmu_a20(w->phys);
+    const MmuRange *r = mmu_range(c, phys);
+
+    entry_clear(e);
+    e->phys = phys;
+    e->rb = NULL;
+    e->addend = 0;
+    e->code_map = NULL;
+    e->flags = (e->flags & TLBF_LISTED) | w->page_bits;
+    if (w->global && (c->cr4 & CR4_PGE)) {
+        e->flags |= TLBF_GLOBAL;
+    }
+    if (r && r->host && r->size - (phys - r->addr) >= TARGET_PAGE_SIZE &&
+        !((r->rb_off + (phys - r->addr)) & ~TARGET_PAGE_MASK)) {
+        rights = entry_fill_ram(e, page, r, phys, rights, access);
+    }
+    if ((rights & RIGHT(ACC_READ)) && e->rtag == TLB_INVALID) {
+        e->rtag = page | TLB_SLOW;
+    }
+    if ((rights & RIGHT(ACC_WRITE)) && e->wtag == TLB_INVALID) {
+        e->wtag = page | TLB_SLOW;
+    }
+    if (rights & RIGHT(ACC_EXEC)) {
+        e->xtag = page;
+    }
+    if (c->tcg->mmu->watch) {
+        if (e->rtag != TLB_INVALID && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, false)) {
+            e->rtag |= TLB_SLOW;
+        }
+        if (e->wtag != TLB_INVALID && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, true)) {
+            e->wtag |= TLB_SLOW;
+        }
+    }
+}
+
+static QEMU_NORETURN void raise_fault(X86CPU *c, const Insn *i, uint64_t lin, WalkResult res,
+                                      int access, bool user, bool pk)
+{
+    uint32_t err = user ? PF_U : 0;
+
+    if (res == WALK_RESERVED) {
+        err |= PF_P | PF_RSVD;
+    } else if (res == WALK_OK) {
+        err |= PF_P | (pk ? PF_PK : 0);
+    }
+    if (access == ACC_WRITE) {
+        err |= PF_W;
+    }
+    if (access == ACC_EXEC &&
+        ((c->cr4 & CR4_SMEP) || ((c->cr4 & CR4_PAE) && (c->efer & EFER_NXE)))) {
+        err |= PF_I;
+    }
+    tcg_raise_pf(c, i, lin, err);
+}
+
+/* Walks, checks and sets A and D; returns the rights that may be kept. */
+static unsigned walk_checked(X86CPU *c, const Insn *i, uint64_t lin, int access, unsigned mode,
+                             MmuWalk *w)
+{
+    unsigned rights;
+    bool pk;
+
+    do {
+        WalkResult res = mmu_walk(c, lin, w);
+
+        if (res != WALK_OK) {
+            raise_fault(c, i, lin, res, access, mode == TLB_USER, false);
+        }
+        rights = mmu_walk_rights(c, w, mode, access, &pk);
+        if (!(rights & RIGHT(access))) {
+            raise_fault(c, i, lin, res, access, mode == TLB_USER, pk);
+        }
+    } while (!mmu_walk_commit(c, w, access == ACC_WRITE));
+    return w->dirty ? rights : rights & ~RIGHT(ACC_WRITE);
+}
+
+static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, int access,
+                                      unsigned mode)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
+    MmuContext *x = m->cur;
+    TlbEntry *e = &x->e[mode][index];
+    MmuWalk w;
+    unsigned rights = walk_checked(c, i, lin, access, mode, &w);
+
+    if (!(e->flags & TLBF_LISTED)) {
+        e->flags |= TLBF_LISTED;
+        x->fill[x->nfill++] = (uint16_t)(mode * TLB_ENTRIES + index);
+    }
+    if (w.page_bits > TARGET_PAGE_BITS) {
+        x->large_filter |= large_bit(lin, w.page_bits);
+    }
+    m->pkey_pages |= w.u && (c->cr4 & CR4_PKE);
+    entry_fill(c, e, &w, rights, access);
+    return e;
+}
+
+const TlbEntry *mmu_translate(X86CPU *c, const Insn *i, uint64_t lin, int access, unsigned mode)
+{
+    unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
+    const TlbEntry *e = &c->tcg->mmu->cur->e[mode][index];
+    uint64_t tag = access == ACC_READ ? e->rtag : access == ACC_WRITE ? e->wtag : e->xtag;
+
+    if ((tag & ~TLB_SLOW) == (lin & TARGET_PAGE_MASK)) {
+        return e;
+    }
+    return translate_walk(c, i, lin, access, mode);
+}
+
+const TlbEntry *tcg_fetch_entry(X86CPU *c, uint64_t lin)
+{
+    if (unlikely(!mmu_canonical(lin))) {
+        tcg_raise_err(c, NULL, EXCP_GP, 0);
+    }
+    return mmu_translate(c, NULL, lin, ACC_EXEC, c->tcg->mmu->mode);
+}
+
+hwaddr tcg_translate_fetch(X86CPU *c, uint64_t lin)
+{
+    return tcg_fetch_entry(c, lin)->phys | (lin & ~TARGET_PAGE_MASK);
+}
+
+bool tcg_translate_debug(X86CPU *c, uint64_t lin, hwaddr *phys)
+{
+    MmuWalk w;
+    bool ok;
+
+    if (!mmu_canonical(lin)) {
+        return false;
+    }
+    memory_read_lock();
+    ok = mmu_walk(c, lin, &w) == WALK_OK;
+    memory_read_unlock();
+    if (ok) {
+        *phys = mmu_a20(w.phys) | (lin & ~TARGET_PAGE_MASK);
+    }
+    return ok;
+}
+
+/* ---- Changes of the guest-physical map ---- */
+
+static void flush_all_cpus(void)
+{
+    for (unsigned n = 0; n < MAX_CPUS; n++) {
+        CPUState *cpu = cpu_get(n);
+
+        if (!cpu || !x86_cpu(cpu)->tcg || !x86_cpu(cpu)->tcg->mmu) {
+            continue;
+        }
+        if (cpu == current_cpu) {
+            flush_everything(x86_cpu(cpu)->tcg->mmu);
+        }
+        cpu_request(cpu, CPU_REQ_TLB_FLUSH);
+    }
+}
+
+static void map_changed(MemoryListener *l)
+{
+    flush_all_cpus();
+}
+
+static MemoryListener map_listener = { .commit = map_changed };
+
+void tcg_set_a20(bool on)
+{
+    uint64_t mask = on ? UINT64_MAX : ~(1ull << 20);
+
+    if (atomic_exchange(&mmu_a20_mask, mask) != mask) {
+        flush_all_cpus();
+    }
+}
+
+bool tcg_get_a20(void)
+{
+    return atomic_load(&mmu_a20_mask) == UINT64_MAX;
+}
+
+/* ---- Life ---- */
+
+static void context_init(MmuContext *x)
+{
+    x->pcid = NO_PCID;
+    for (unsigned n = 0; n < TLB_MODES * TLB_ENTRIES; n++) {
+        entry_clear(context_entry(x, n));
+    }
+}
+
+bool tcg_mmu_init(X86CPU *c, Error **errp)
+{
+    static atomic_flag listening = ATOMIC_FLAG_INIT;
+    struct TcgMmu *m = g_new0(struct TcgMmu, 1);
+
+    m->nctx = x86_has(c, X86F_PCID) ? MMU_CONTEXTS : 1;
+    m->ctx = g_new0(MmuContext, m->nctx);
+    m->none = g_new0(TlbEntry, TLB_ENTRIES);
+    for (unsigned n = 0; n < m->nctx; n++) {
+        context_init(&m->ctx[n]);
+    }
+    for (unsigned n = 0; n < TLB_ENTRIES; n++) {
+        entry_clear(&m->none[n]);
+    }
+    m->cur = &m->ctx[0];
+    m->cur->pcid = 0;
+    m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
+    c->tcg->mmu = m;
+    context_apply(c);
+    if (!atomic_flag_test_and_set(&listening)) {
+        mem_init();
+        map_listener.as = &address_space_memory;
+        memory_listener_register(&map_listener);
+    }
+    return true;
+}
+
+void tcg_mmu_fini(X86CPU *c)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    c->tcg->mmu = NULL;
+    g_free(m->none);
+    g_free(m->ctx);
+    g_free(m);
+}
