@@ -17,6 +17,7 @@
     R(DEVICE_LO, 45, "a device's second lock, or a device called by others under their own lock") \
     R(MEMMAP,    50, "edits of the guest-physical map (writers only)")                            \
     R(IRQ_ROUTE, 55, "levels that share one interrupt line: PIRQ links and ISA lines of a board") \
+    R(IRQ_LINE,  57, "sources that share one GSI of a board")                                     \
     R(IRQ_PIC,   60, "the i8259 pair")                                                            \
     R(IRQ_IOAPIC,62, "I/O APIC redirection table")                                                \
     R(IRQ_APIC,  64, "local APIC: destination tables (registers are per-vCPU or atomic)")         \
