@@ -128,7 +128,9 @@ typedef struct QEMU_PACKED QEMU_ALIGNED(16) X87State {
 typedef enum FeatureWord {
     FEAT_1_EDX, FEAT_1_ECX, FEAT_7_0_EBX, FEAT_7_0_ECX, FEAT_7_0_EDX, FEAT_7_1_EAX,
     FEAT_8000_0001_EDX, FEAT_8000_0001_ECX, FEAT_8000_0007_EDX, FEAT_8000_0008_EBX,
-    FEAT_KVM, FEAT_6_EAX, FEAT_XSAVE, FEAT_WORDS
+    FEAT_KVM, FEAT_KVM_HINTS, FEAT_6_EAX, FEAT_XSAVE, FEAT_8000_000A_EDX,
+    FEAT_ARCH_CAP, /* MSR 10AH, low half */
+    FEAT_WORDS
 } FeatureWord;
 
 struct X86CPUModel;
@@ -162,7 +164,8 @@ typedef struct X86CPU {
     uint64_t mtrr_var[X86_MTRR_VAR][2]; /* base, mask */
     uint64_t mcg_cap, mcg_status, mcg_ctl, mce_banks[10][4];
     uint64_t smbase, tsc_adjust, spec_ctrl, feature_control;
-    /* Guest TSC = host TSC + tsc_offset (deterministic runs: instruction count + tsc_offset). */
+    uint64_t debugctl, hwcr;
+    /* Guest TSC = virtual time in periods of tsc_khz + tsc_offset; see tsc.c for why. */
     int64_t tsc_offset;
     uint32_t pkru;
     uint32_t mxcsr;
@@ -190,6 +193,7 @@ typedef struct X86CPU {
     uint32_t apic_id;
     uint8_t phys_bits;
     uint32_t tsc_khz;
+    uint64_t tsc_mult; /* guest TSC ticks a nanosecond, 20.44 fixed point; tsc.c */
     uint32_t nr_sockets, nr_dies, nr_cores, nr_threads;
 
     struct TcgCpu *tcg;
@@ -220,6 +224,13 @@ static inline bool x86_in_64bit(const X86CPU *c)
     return (c->efer & EFER_LMA) && (c->seg[R_CS].attr & SEG_L);
 }
 
+/*
+ * What firmware would have left, for loaders that enter a kernel without running firmware: MTRRs
+ * enabled, write-back by default, uncached from uncached_start to 4 GiB and in the VGA window
+ * (Linux turns PAT off if MTRRs are). VCPU thread or vCPU parked, after reset.
+ */
+void x86_cpu_firmware_mtrrs(X86CPU *cpu, uint64_t uncached_start);
+
 /* Power-on or INIT state (SDM 3A table 9-1); the accelerator's vcpu_reset follows. VCPU thread. */
 void x86_cpu_reset(X86CPU *cpu, bool init);
 /*
@@ -238,15 +249,18 @@ void x86_cpu_sipi(X86CPU *cpu, uint8_t vector);
 
 /*
  * Parses -cpu's argument ("max,+avx2,-x2apic,pcid=on") into the configuration x86_cpu_new() uses.
- * False + errp for an unknown model or feature, or one the accelerator or host cannot give with
- * enforce=on. "help" lists models and features.
+ * Start-up, after the accelerator's init hook (it decides what can be offered). False + errp for an
+ * unknown model or feature, or one the accelerator or host cannot give with enforce=on; without it
+ * what is missing is left out with one warning (check=off: silently). NULL: the default, qemu64.
  */
 bool x86_cpu_set_model(const char *arg, Error **errp);
 /* Start-up, before the first x86_cpu_new(): what -smp said; goes into CPUID and APIC ids. */
 void x86_cpu_set_topology(unsigned sockets, unsigned dies, unsigned cores, unsigned threads);
 /* APIC id of vCPU index: thread, core, die and socket in bit fields just wide enough. For MADT. */
 uint32_t x86_apic_id(unsigned index);
-/* HELPER_ONLY, start-up or hot plug. */
+/* `-cpu help`: prints models and features on standard output. */
+void x86_cpu_list(void);
+/* HELPER_ONLY, start-up or hot plug. In power-on state. */
 X86CPU *x86_cpu_new(unsigned index, Error **errp);
 /* RT_SAFE. */
 void x86_cpuid(const X86CPU *cpu, uint32_t leaf, uint32_t subleaf, uint32_t *eax, uint32_t *ebx,
@@ -256,10 +270,21 @@ void x86_cpuid(const X86CPU *cpu, uint32_t leaf, uint32_t subleaf, uint32_t *eax
 bool x86_rdmsr(X86CPU *cpu, uint32_t index, uint64_t *value);
 bool x86_wrmsr(X86CPU *cpu, uint32_t index, uint64_t value);
 
-/* RT_SAFE. The guest's time-stamp counter now, and the host's frequency in kHz. */
+/*
+ * RT_SAFE. The guest's time-stamp counter now (TCG; under KVM the counter is the kernel's). It
+ * stands while the machine is stopped, and needs the clocks of event/ to be running.
+ */
 uint64_t x86_tsc_read(const X86CPU *cpu);
-uint32_t x86_host_tsc_khz(void);
-/* CLOCK_MONOTONIC at which the guest's TSC reaches tsc. */
+/* RT_SAFE. WRMSR to IA32_TIME_STAMP_COUNTER: moves IA32_TSC_ADJUST along (SDM 3B 17.17.3). */
+void x86_tsc_write(X86CPU *cpu, uint64_t value);
+/* RT_SAFE. CLOCK_MONOTONIC at which the guest's TSC reaches tsc: now or earlier if it has,
+ * INT64_MAX if that is centuries away or the machine is stopped. */
 int64_t x86_tsc_to_monotonic(const X86CPU *cpu, uint64_t tsc);
+/* Input clock of the local APIC's timer before its divider, in every accelerator (KVM's figure). */
+#define X86_APIC_BUS_HZ 1000000000u
+/* kHz -> X86CPU.tsc_mult. */
+uint64_t x86_tsc_mult(uint32_t khz);
+/* The host's TSC frequency in kHz; measures for a few ms at the first call (HELPER_ONLY). */
+uint32_t x86_host_tsc_khz(void);
 
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the interpreter can give a guest. Two lists: features it implements by itself, and features
+ * whose instructions it runs on the host's own units, which are offered only if the host has them.
+ *
+ * Besides, the features every model gets, because they let a guest keep time on a busy host
+ * (docs/devel/cpu-models.md tells what Linux does with each): a deadline timer that needs no
+ * calibration and always runs (tsc-deadline, arat), a TSC known to be constant and synchronised
+ * (invtsc, tsc-adjust), string moves that are one instruction to interpret (erms, fsrm).
+ */
+#include <cpuid.h>
+#include <string.h>
+#include "target/i386/cpuid.h"
+
+#define TCG_TSC_KHZ 1000000u
+
+static const uint32_t by_itself[FEAT_WORDS] = {
+    [FEAT_1_EDX] = CPUID_1_EDX_FPU | CPUID_1_EDX_DE | CPUID_1_EDX_PSE | CPUID_1_EDX_TSC |
+                   CPUID_1_EDX_MSR | CPUID_1_EDX_PAE | CPUID_1_EDX_MCE | CPUID_1_EDX_CX8 |
+                   CPUID_1_EDX_APIC | CPUID_1_EDX_SEP | CPUID_1_EDX_MTRR | CPUID_1_EDX_PGE |
+                   CPUID_1_EDX_MCA | CPUID_1_EDX_CMOV | CPUID_1_EDX_PAT | CPUID_1_EDX_PSE36 |
+                   CPUID_1_EDX_CLFLUSH | CPUID_1_EDX_MMX | CPUID_1_EDX_FXSR | CPUID_1_EDX_SSE |
+                   CPUID_1_EDX_SSE2 | CPUID_1_EDX_SS | CPUID_1_EDX_HT,
+    [FEAT_1_ECX] = CPUID_1_ECX_PCID | CPUID_1_ECX_X2APIC | CPUID_1_ECX_TSC_DEADLINE |
+                   CPUID_1_ECX_XSAVE | CPUID_1_ECX_HYPERVISOR,
+    [FEAT_7_0_EBX] = CPUID_7_0_EBX_FSGSBASE | CPUID_7_0_EBX_TSC_ADJUST | CPUID_7_0_EBX_SMEP |
+                     CPUID_7_0_EBX_ERMS | CPUID_7_0_EBX_INVPCID | CPUID_7_0_EBX_SMAP |
+                     CPUID_7_0_EBX_CLFLUSHOPT | CPUID_7_0_EBX_CLWB,
+    [FEAT_7_0_ECX] = CPUID_7_0_ECX_UMIP | CPUID_7_0_ECX_PKU | CPUID_7_0_ECX_RDPID,
+    [FEAT_7_0_EDX] = CPUID_7_0_EDX_FSRM | CPUID_7_0_EDX_ARCH_CAPABILITIES,
+    [FEAT_8000_0001_EDX] = CPUID_8000_0001_EDX_SYSCALL | CPUID_8000_0001_EDX_NX |
+                           CPUID_8000_0001_EDX_MMXEXT | CPUID_8000_0001_EDX_PDPE1GB |
+                           CPUID_8000_0001_EDX_RDTSCP | CPUID_8000_0001_EDX_LM |
+                           CPUID_8000_0001_EDX_AMD_ALIASES,
+    [FEAT_8000_0001_ECX] = CPUID_8000_0001_ECX_LAHF_LM | CPUID_8000_0001_ECX_CMP_LEGACY |
+                           CPUID_8000_0001_ECX_3DNOWPREFETCH | CPUID_8000_0001_ECX_TOPOEXT,
+    [FEAT_8000_0007_EDX] = CPUID_8000_0007_EDX_INVTSC,
+    [FEAT_6_EAX] = CPUID_6_EAX_ARAT,
+    [FEAT_XSAVE] = CPUID_XSAVE_XSAVEOPT | CPUID_XSAVE_XSAVEC | CPUID_XSAVE_XGETBV1 |
+                   CPUID_XSAVE_XSAVES,
+    /* Nothing of the guest is speculated: the interpreter checks before it reads. */
+    [FEAT_ARCH_CAP] = CPUID_ARCH_CAP_RDCL_NO | CPUID_ARCH_CAP_SKIP_L1DFL | CPUID_ARCH_CAP_SSB_NO |
+                      CPUID_ARCH_CAP_MDS_NO | CPUID_ARCH_CAP_PSCHANGE_MC_NO |
+                      CPUID_ARCH_CAP_TAA_NO | CPUID_ARCH_CAP_SBDR_SSDP_NO |
+                      CPUID_ARCH_CAP_FBSDP_NO | CPUID_ARCH_CAP_PSDP_NO | CPUID_ARCH_CAP_PBRSB_NO |
+                      CPUID_ARCH_CAP_GDS_NO | CPUID_ARCH_CAP_RFDS_NO,
+};
+
+static const uint32_t by_host[FEAT_WORDS] = {
+    [FEAT_1_ECX] = CPUID_1_ECX_SSE3 | CPUID_1_ECX_PCLMULQDQ | CPUID_1_ECX_SSSE3 | CPUID_1_ECX_FMA |
+                   CPUID_1_ECX_CX16 | CPUID_1_ECX_SSE41 | CPUID_1_ECX_SSE42 | CPUID_1_ECX_MOVBE |
+                   CPUID_1_ECX_POPCNT | CPUID_1_ECX_AES | CPUID_1_ECX_AVX | CPUID_1_ECX_F16C |
+                   CPUID_1_ECX_RDRAND,
+    [FEAT_7_0_EBX] = CPUID_7_0_EBX_BMI1 | CPUID_7_0_EBX_AVX2 | CPUID_7_0_EBX_BMI2 |
+                     CPUID_7_0_EBX_RDSEED | CPUID_7_0_EBX_ADX | CPUID_7_0_EBX_SHA,
+    [FEAT_8000_0001_ECX] = CPUID_8000_0001_ECX_ABM,
+};
+
+static const uint32_t always[FEAT_WORDS] = {
+    [FEAT_1_ECX] = CPUID_1_ECX_X2APIC | CPUID_1_ECX_TSC_DEADLINE | CPUID_1_ECX_HYPERVISOR,
+    [FEAT_7_0_EBX] = CPUID_7_0_EBX_TSC_ADJUST | CPUID_7_0_EBX_ERMS,
+    [FEAT_7_0_EDX] = CPUID_7_0_EDX_FSRM | CPUID_7_0_EDX_ARCH_CAPABILITIES,
+    [FEAT_8000_0007_EDX] = CPUID_8000_0007_EDX_INVTSC,
+    [FEAT_6_EAX] = CPUID_6_EAX_ARAT,
+    [FEAT_ARCH_CAP] = ~0u,
+};
+
+static void host_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t r[4])
+{
+    memset(r, 0, 4 * sizeof(r[0]));
+    if (leaf <= (uint32_t)__get_cpuid_max(leaf & 0x80000000u, NULL)) {
+        __cpuid_count(leaf, subleaf, r[0], r[1], r[2], r[3]);
+    }
+}
+
+/* XCR0's SSE and AVX bits: the host's kernel saves YMM registers. */
+static bool host_saves_ymm(void)
+{
+    uint32_t r[4], lo, hi;
+
+    host_cpuid(1, 0, r);
+    if (!(r[2] & CPUID_1_ECX_OSXSAVE)) {
+        return false;
+    }
+    __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    return (lo & (XSTATE_SSE | XSTATE_AVX)) == (XSTATE_SSE | XSTATE_AVX);
+}
+
+static uint32_t host_word(FeatureWord w)
+{
+    const uint32_t needs_ymm = CPUID_1_ECX_AVX | CPUID_1_ECX_FMA | CPUID_1_ECX_F16C;
+    uint32_t r[4];
+
+    switch (w) {
+    case FEAT_1_ECX:
+        host_cpuid(1, 0, r);
+        return host_saves_ymm() ? r[2] : r[2] & ~needs_ymm;
+    case FEAT_7_0_EBX:
+        host_cpuid(7, 0, r);
+        return host_saves_ymm() ? r[1] : r[1] & ~CPUID_7_0_EBX_AVX2;
+    case FEAT_8000_0001_ECX:
+        host_cpuid(0x80000001, 0, r);
+        return r[2];
+    default:
+        return 0;
+    }
+}
+
+static uint32_t tcg_supported(FeatureWord w)
+{
+    return by_itself[w] | (by_host[w] & host_word(w));
+}
+
+static uint32_t tcg_defaults(FeatureWord w)
+{
+    return always[w];
+}
+
+static uint32_t tcg_tsc_khz(void)
+{
+    return TCG_TSC_KHZ;
+}
+
+const X86CpuBackend x86_tcg_backend = {
+    .name = "TCG",
+    .supported = tcg_supported,
+    .defaults = tcg_defaults,
+    .host_cpuid = host_cpuid,
+    .default_tsc_khz = tcg_tsc_khz,
+    .tsc_constant = true,
+};
