@@ -106,6 +106,9 @@ DecodeFn decode_system;  /* sys_*.c */
 DecodeFn decode_simd;    /* simd*.c: MMX, SSE..AVX2, FMA, AES, SHA, ..., FXSAVE, XSAVE family */
 DecodeFn decode_x87;     /* x87.c */
 
+/* INSN_SEGCHECK, INSN_SEGBASE or 0: what an access through seg needs in this mode. decode.c */
+uint8_t tcg_seg_flags(uint32_t mode_key, unsigned seg);
+
 /* ---- Faults: none of these return ---- */
 
 /* i may be NULL when no instruction is under way (delivery of an event). RIP becomes that of i. */
@@ -129,6 +132,11 @@ bool tcg_block_uses_page(const X86CPU *c, const RAMBlock *rb, uint64_t page_offs
  * int_shadow was set: the engine looks before the next block. The instruction must end its block.
  */
 void tcg_irq_recheck(X86CPU *c);
+/*
+ * A repeated instruction stops half way for an interrupt: its registers say how far it came and RIP
+ * stays. The handler must return (not NEXT) right after this.
+ */
+void tcg_return_restart(X86CPU *c, const Insn *i);
 /* tcg_insn_rip(c, i), tcg_next_rip(c, i): RIP of i and of what follows it (tlb.h). */
 
 /* ---- Guest memory by linear address (mem.c) ---- */

@@ -45,7 +45,7 @@ typedef struct TcgException {
  * are tcg_mode_changed()'s to fill. Delivery of an event catches its own faults by saving jmp,
  * doing its own sigsetjmp(jmp, 0), and restoring it.
  */
-struct TcgCpu {
+typedef struct TcgCpu {
     TlbEntry *tlb;        /* TLB_ENTRIES of them, for the privilege and PCID of now */
     uint64_t cs_base;     /* 0 in 64-bit mode */
     uint64_t cs_limit;    /* last valid offset; all ones in 64-bit mode */
@@ -71,7 +71,7 @@ struct TcgCpu {
     struct TcgMmu *mmu;       /* private to mmu.c */
     struct TcgSys *sys;       /* private to sys_*.c */
     struct TcgSimd *simd;     /* private to simd*.c */
-};
+} TcgCpu;
 
 /* vCPU's own thread, from vcpu_init (may allocate) and vcpu_fini. */
 bool tcg_mmu_init(X86CPU *c, Error **errp);
