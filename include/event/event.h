@@ -104,6 +104,8 @@ void clock_virtual_set(int64_t virtual_ns);
  * at or before the time of now runs in its loop's next iteration or the next advance.
  */
 void clock_virtual_set_manual(void);
+/* RT_SAFE. */
+bool clock_virtual_is_manual(void);
 /*
  * Advances manual virtual time to target_ns, running due virtual timers of all loops in order of
  * their expiry (of equal ones: of arming), each at its own time, on the calling thread (which must

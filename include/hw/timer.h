@@ -11,8 +11,6 @@
 
 /* Start-up. OUT of counter 0 goes to ISA line 0 unless set. */
 void pit_set_irq_out(DeviceState *pit, IrqLine out);
-/* RT_SAFE. While off (HPET legacy replacement) counter 0 counts but does not reach its line. */
-void pit_set_irq_enabled(DeviceState *pit, bool on);
 
 /* ---- MC146818A and 128 bytes of CMOS (256 with ports 0x72/0x73), type "mc146818rtc" ---- */
 
