@@ -226,13 +226,14 @@ InsnFn sys_mov_to_seg, sys_mov_from_seg, sys_push_seg, sys_pop_seg, sys_load_far
 /* ---- sys_misc.c ---- */
 
 InsnFn sys_cli, sys_sti, sys_hlt, sys_clac, sys_stac, sys_swapgs, sys_rdmsr, sys_wrmsr, sys_cpuid;
-InsnFn sys_rdtsc, sys_rdtscp, sys_rdpmc, sys_rdpid, sys_in, sys_out, sys_ud, sys_nop_cpl0;
-InsnFn sys_rdfsbase, sys_wrfsbase, sys_rdpkru, sys_wrpkru, sys_monitor, sys_mwait, sys_nop;
-InsnFn sys_syscall, sys_sysret, sys_sysenter, sys_sysexit, sys_pushf, sys_popf;
+InsnFn sys_rdtsc, sys_rdtscp, sys_rdpmc, sys_rdpid, sys_in, sys_out;
+InsnFn sys_rdbase, sys_wrbase, sys_rdpkru, sys_wrpkru, sys_monitor, sys_mwait;
+InsnFn sys_syscall, sys_sysret, sys_sysenter, sys_sysexit;
 
 /* ---- Operands: sys_decode.c fills them ---- */
 
 #define SYS_MEM BIT(0) /* aux8: the r/m operand is memory */
+#define SYS_DX  BIT(1) /* aux8: the port is in DX, else in imm */
 
 /* r/m as a source; a register gives opsize bytes. */
 uint64_t sys_rm_load(X86CPU *c, const Insn *i, unsigned size);
@@ -244,6 +245,13 @@ static inline void sys_reg_set(X86CPU *c, unsigned reg, uint64_t v, unsigned siz
         c->regs[reg] = (c->regs[reg] & ~0xffffull) | (uint16_t)v;
     } else {
         c->regs[reg] = size == 4 ? (uint32_t)v : v;
+    }
+}
+/* User-mode instruction prevention: SGDT, SIDT, SLDT, SMSW, STR. */
+static inline void sys_check_umip(X86CPU *c, const Insn *i)
+{
+    if (c->cpl != 0 && (c->cr4 & CR4_UMIP)) {
+        tcg_raise_err(c, i, EXCP_GP, 0);
     }
 }
 /* #GP(0) unless CPL 0. */

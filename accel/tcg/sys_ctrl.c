@@ -241,16 +241,9 @@ void sys_lmsw(X86CPU *c, const Insn *i)
     sys_end(c);
 }
 
-static void check_umip(X86CPU *c, const Insn *i)
-{
-    if (c->cpl != 0 && (c->cr4 & CR4_UMIP)) {
-        sys_gp0(c, i);
-    }
-}
-
 void sys_smsw(X86CPU *c, const Insn *i)
 {
-    check_umip(c, i);
+    sys_check_umip(c, i);
     if (i->aux8 & SYS_MEM) {
         sys_rm_store(c, i, c->cr0 & 0xffff, 2);
     } else {

@@ -12,13 +12,6 @@ static void need_protected(X86CPU *c, const Insn *i)
     }
 }
 
-static void check_umip(X86CPU *c, const Insn *i)
-{
-    if (c->cpl != 0 && (c->cr4 & CR4_UMIP)) {
-        sys_gp0(c, i);
-    }
-}
-
 /* ---- GDTR and IDTR ---- */
 
 static TableReg table_load(X86CPU *c, const Insn *i)
@@ -63,9 +56,9 @@ static void table_store(X86CPU *c, const Insn *i, const TableReg *t)
     uint8_t buf[10];
     uint64_t lin;
 
-    check_umip(c, i);
+    sys_check_umip(c, i);
     for (unsigned n = 0; n < len; n++) {
-        buf[n] = (uint8_t)(n < 2 ? t->limit >> (8 * n) : t->base >> (8 * (n - 2)));
+        buf[n] = n < 2 ? (uint8_t)(t->limit >> (8 * n)) : (uint8_t)(t->base >> (8 * (n - 2)));
     }
     lin = tcg_ea(c, i, len, true);
     tcg_st_buf(c, i, lin, buf, len);
@@ -150,7 +143,7 @@ static void store_selector(X86CPU *c, const Insn *i, uint16_t sel)
 void sys_sldt(X86CPU *c, const Insn *i)
 {
     need_protected(c, i);
-    check_umip(c, i);
+    sys_check_umip(c, i);
     store_selector(c, i, c->ldt.selector);
     NEXT(c, i);
 }
@@ -158,7 +151,7 @@ void sys_sldt(X86CPU *c, const Insn *i)
 void sys_str(X86CPU *c, const Insn *i)
 {
     need_protected(c, i);
-    check_umip(c, i);
+    sys_check_umip(c, i);
     store_selector(c, i, c->tr.selector);
     NEXT(c, i);
 }
@@ -286,12 +279,38 @@ void sys_arpl(X86CPU *c, const Insn *i)
 
 /* Loading SS holds interrupts and debug traps back until the next instruction has ended, unless
  * this one already ran under such a shadow (SDM 3A 6.8.3). */
-static void ss_shadow(X86CPU *c, unsigned seg)
+static void ss_shadow(X86CPU *c)
 {
-    if (seg == R_SS && !c->tcg->shadow_now) {
+    if (!c->tcg->shadow_now) {
         c->int_shadow = c->movss_shadow = true;
     }
 }
+
+/* seg has been loaded: what else was decoded into the block holds unless the mode key changed. */
+static inline bool seg_loaded(X86CPU *c, const Insn *i, unsigned seg, bool shadow)
+{
+    uint32_t key = c->tcg->mode_key;
+
+    if (seg != R_SS) {
+        tcg_mode_changed(c);
+        return c->tcg->mode_key == key;
+    }
+    if (shadow) {
+        ss_shadow(c);
+    }
+    c->rip = tcg_next_rip(c, i);
+    sys_end(c);
+    return false;
+}
+#define SEG_NEXT(c, i, seg, shadow)                                                                   \
+    do {                                                                                           \
+        if (seg_loaded(c, i, seg, shadow)) {                                                       \
+            NEXT(c, i);                                                                            \
+        }                                                                                          \
+        if ((seg) != R_SS) {                                                                       \
+            tcg_leave_after(c, i);                                                                 \
+        }                                                                                          \
+    } while (0)
 
 void sys_mov_to_seg(X86CPU *c, const Insn *i)
 {
@@ -299,9 +318,7 @@ void sys_mov_to_seg(X86CPU *c, const Insn *i)
         tcg_raise(c, i, EXCP_UD);
     }
     seg_load(c, i, i->reg, (uint16_t)sys_rm_load(c, i, 2));
-    ss_shadow(c, i->reg);
-    c->rip = tcg_next_rip(c, i);
-    sys_end(c);
+    SEG_NEXT(c, i, i->reg, true);
 }
 
 void sys_mov_from_seg(X86CPU *c, const Insn *i)
@@ -340,9 +357,7 @@ void sys_pop_seg(X86CPU *c, const Insn *i)
     rsp = stack_rsp(&s, c->regs[R_RSP]);
     seg_load(c, i, i->reg, sel);
     c->regs[R_RSP] = rsp;
-    ss_shadow(c, i->reg);
-    c->rip = tcg_next_rip(c, i);
-    sys_end(c);
+    SEG_NEXT(c, i, i->reg, true);
 }
 
 /* LDS, LES, LFS, LGS, LSS: aux16 is the segment register. */
@@ -354,8 +369,7 @@ void sys_load_far(X86CPU *c, const Insn *i)
                                     : tcg_ld64(c, i, lin);
     uint16_t sel = tcg_ld16(c, i, mem_wrap(c, lin + i->opsize));
 
-    seg_load(c, i, i->aux16, sel);
+    seg_load(c, i, i->aux16, sel); /* LSS makes no shadow: it loads the pointer as well */
     sys_reg_set(c, i->reg, off, i->opsize);
-    c->rip = tcg_next_rip(c, i);
-    sys_end(c);
+    SEG_NEXT(c, i, i->aux16, false);
 }
