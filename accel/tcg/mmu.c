@@ -42,6 +42,21 @@ static TlbEntry *context_entry(MmuContext *x, unsigned n)
     return &x->e[n / TLB_ENTRIES][n % TLB_ENTRIES];
 }
 
+/*
+ * A write tag of a block whose writers are tracked goes: what was written through it since the
+ * tracker last cleared the page's bit is reported now (ram_dirty_set_flush_hook()).
+ */
+static void entry_report_dirty(const TlbEntry *e)
+{
+    if (e->wtag != TLB_INVALID && (e->flags & TLBF_RAM_W)) {
+        uint8_t clients = atomic_load_explicit(&e->rb->dirty_clients, memory_order_relaxed);
+
+        if (unlikely(clients)) {
+            atomic_fetch_or(&e->rb->dirty[e->code_map - e->rb->code_map], clients);
+        }
+    }
+}
+
 static void context_flush(MmuContext *x, bool global)
 {
     unsigned kept = 0;
@@ -53,6 +68,7 @@ static void context_flush(MmuContext *x, bool global)
             x->fill[kept++] = x->fill[n];
             continue;
         }
+        entry_report_dirty(e);
         entry_clear(e);
         e->flags = 0;
     }
@@ -527,6 +543,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
         mem_init();
         map_listener.as = &address_space_memory;
         memory_listener_register(&map_listener);
+        ram_dirty_set_flush_hook(flush_all_cpus);
     }
     return true;
 }

@@ -365,7 +365,7 @@ bool tcg_deliver_event(X86CPU *c, int kind, int vector, bool has_error, uint32_t
     struct TcgCpu *t = c->tcg;
     struct TcgSys *s = t->sys;
     sigjmp_buf saved;
-    bool alive = true;
+    volatile bool alive = true; /* across siglongjmp */
 
     t->block = NULL;
     memcpy(&saved, &t->jmp, sizeof(saved));
