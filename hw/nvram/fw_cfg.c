@@ -19,7 +19,7 @@
 #define FW_CFG_DMA_SIG     0x51454d5520434647ull /* "QEMU CFG" */
 
 typedef struct FwItem {
-    void *data;
+    const void *data;
     uint32_t len;
     bool present;
 } FwItem;
@@ -32,6 +32,7 @@ typedef struct FwCfgState {
     FwItem items[2][FW_CFG_ITEMS]; /* [1]: with FW_CFG_ARCH_LOCAL */
     char *names[FW_CFG_FILE_SLOTS];
     unsigned files;
+    uint8_t *directory; /* item FW_CFG_FILE_DIR */
 
     /* lock guards what follows. */
     QemuMutex lock;
@@ -234,22 +235,16 @@ static const MemoryRegionOps dma_ops = {
 
 /* ---- Items ---- */
 
-static FwItem *item_put(FwCfgState *s, uint16_t key, const void *data, size_t len)
+void fw_cfg_add_borrowed(DeviceState *fw, uint16_t key, const void *data, size_t len)
 {
-    FwItem *it = item_slot(s, key);
-    g_assert(it && len <= UINT32_MAX);
-    g_free(it->data);
-    it->data = g_memdup2(data, len);
-    it->len = (uint32_t)len;
-    it->present = true;
-    return it;
+    FwItem *it = item_slot(fw_cfg(fw), key);
+    g_assert(it && !it->present && len <= UINT32_MAX);
+    *it = (FwItem){ .data = data, .len = (uint32_t)len, .present = true };
 }
 
 void fw_cfg_add_bytes(DeviceState *fw, uint16_t key, const void *data, size_t len)
 {
-    FwCfgState *s = fw_cfg(fw);
-    g_assert(item_slot(s, key) && !item_slot(s, key)->present);
-    item_put(s, key, data, len);
+    fw_cfg_add_borrowed(fw, key, g_memdup2(data, len), len);
 }
 
 void fw_cfg_add_string(DeviceState *fw, uint16_t key, const char *value)
@@ -290,8 +285,10 @@ static void rebuild_directory(FwCfgState *s)
         memcpy(e + 4, &select, 2);
         g_strlcpy((char *)e + 8, s->names[i], FW_CFG_MAX_FILE_PATH);
     }
-    item_put(s, FW_CFG_FILE_DIR, dir, len);
-    g_free(dir);
+    g_free(s->directory);
+    s->directory = dir;
+    s->items[0][FW_CFG_FILE_DIR] =
+        (FwItem){ .data = dir, .len = (uint32_t)len, .present = true };
 }
 
 bool fw_cfg_add_file(DeviceState *fw, const char *name, const void *data, size_t len, Error **errp)

@@ -74,4 +74,11 @@ void tcg_flush_all(CPUState *cpu);
 void tcg_set_a20(bool on);
 bool tcg_get_a20(void);
 
+/*
+ * FERR#: an unmasked x87 exception is pending with CR0.NE = 0 (true), or was cleared. Set by the
+ * board, which routes it to IRQ 13; NULL until then. Called on the vCPU's thread, no lock held.
+ */
+struct X86CPU;
+extern void (*tcg_ferr_hook)(struct X86CPU *cpu, bool level);
+
 #endif

@@ -43,6 +43,8 @@ enum {
  * A key or name must not be added twice (that is a bug of the caller and asserted).
  */
 void fw_cfg_add_bytes(DeviceState *fw, uint16_t key, const void *data, size_t len);
+/* Not copied: data lives as long as the machine. */
+void fw_cfg_add_borrowed(DeviceState *fw, uint16_t key, const void *data, size_t len);
 void fw_cfg_add_string(DeviceState *fw, uint16_t key, const char *value); /* with its NUL */
 void fw_cfg_add_i16(DeviceState *fw, uint16_t key, uint16_t value);       /* little endian */
 void fw_cfg_add_i32(DeviceState *fw, uint16_t key, uint32_t value);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Direct kernel boot on the "pc" board. At each reset, after the devices', memory gets the kernel
+ * and the tables a firmware would have left, the chip set is programmed as SeaBIOS does it, and
+ * CPU 0 is put at the kernel's entry.
+ */
+#include <string.h>
+#include "hw/i386/acpi-build.h"
+#include "hw/i386/pc-internal.h"
+#include "hw/i386/smbios.h"
+#include "target/i386/cpu.h"
+
+/* Firmware tables: ACPI from E0000h, where a scan for the RSDP starts; SMBIOS in the F segment. */
+#define RSDP_ADDR    0xe0000u
+#define TABLES_ADDR  0xe0040u
+#define TABLES_END   0xf0000u
+#define SMBIOS_ADDR  0xf0000u
+#define SMBIOS_TABLE (SMBIOS_ADDR + 32)
+#define SMBIOS_END   0x100000u
+#define EBDA_ADDR    0x9fc00u
+
+static BootRegs boot_regs; /* of the one machine; fixed once it runs */
+static AcpiTables boot_acpi;
+static GByteArray *boot_smbios;
+static uint8_t boot_anchor[SMBIOS_ANCHOR_SIZE];
+
+/* ---- CPU state ---- */
+
+#define MTRR_UC 0x00ull
+#define MTRR_WP 0x0505050505050505ull
+#define MTRR_WB 0x0606060606060606ull
+
+/* As firmware leaves it: RAM write-back, video memory and the PCI hole uncached. */
+static void set_mtrrs(X86CPU *cpu)
+{
+    uint64_t phys_mask = (1ull << cpu->phys_bits) - 1;
+    cpu->mtrr_fixed[0] = MTRR_WB;
+    cpu->mtrr_fixed[1] = MTRR_WB;
+    cpu->mtrr_fixed[2] = MTRR_UC;
+    for (unsigned i = 3; i < ARRAY_SIZE(cpu->mtrr_fixed); i++) {
+        cpu->mtrr_fixed[i] = MTRR_WP;
+    }
+    cpu->mtrr_var[0][0] = PC_MAX_BELOW_4G | MTRR_UC;
+    cpu->mtrr_var[0][1] = (phys_mask & ~(GiB - 1)) | BIT(11);
+    cpu->mtrr_deftype = BIT(11) | BIT(10) | 6;
+}
+
+static void set_flat_segments(X86CPU *cpu, bool long_mode)
+{
+    const SegmentCache data = { .selector = 0x18, .limit = 0xffffffff,
+                                .attr = SEG_P | SEG_S | SEG_W | SEG_A | SEG_DB | SEG_G };
+    for (unsigned i = 0; i < R_SEG_COUNT; i++) {
+        cpu->seg[i] = data;
+    }
+    cpu->seg[R_CS].selector = 0x10;
+    cpu->seg[R_CS].attr = SEG_P | SEG_S | SEG_CODE | SEG_W | SEG_A | SEG_G |
+                          (long_mode ? SEG_L : SEG_DB);
+}
+
+static void boot_state(X86CPU *cpu)
+{
+    const BootRegs *r = &boot_regs;
+    set_mtrrs(cpu);
+    cpu->cr0 &= ~(CR0_CD | CR0_NW);
+    if (cpu->base.index != 0) {
+        return;
+    }
+    memset(cpu->regs, 0, sizeof(cpu->regs));
+    cpu->regs[R_RAX] = r->rax;
+    cpu->regs[R_RBX] = r->rbx;
+    cpu->regs[R_RSI] = r->rsi;
+    cpu->regs[R_RSP] = r->rsp;
+    cpu->rip = r->rip;
+    set_flat_segments(cpu, r->mode == BOOT_MODE_LONG64);
+    cpu->gdt.base = r->gdt_base;
+    cpu->gdt.limit = 31;
+    cpu->cr0 |= CR0_PE;
+    if (r->tss) {
+        cpu->tr = (SegmentCache){ .limit = 0x67, .attr = SEG_P | 0xb };
+    }
+    if (r->mode == BOOT_MODE_LONG64) {
+        cpu->cr3 = r->cr3;
+        cpu->cr4 = CR4_PAE;
+        cpu->efer = EFER_LME | EFER_LMA;
+        cpu->cr0 |= CR0_PG;
+    }
+}
+
+/* ---- Chip set, as firmware leaves it ---- */
+
+static uint8_t pirq_isa_irq(unsigned pirq)
+{
+    static const uint8_t irq[PIIX_NUM_PIRQS] = { 10, 10, 11, 11 };
+    return irq[pirq];
+}
+
+static uint8_t irq_of(uint8_t devfn, unsigned pin)
+{
+    return devfn == PCI_DEVFN(1, 3) ? ACPI_SCI_IRQ : pirq_isa_irq(piix_slot_pirq(devfn, pin));
+}
+
+static void set_pam(PcState *pc, unsigned first, uint8_t value)
+{
+    for (unsigned reg = first; reg < I440FX_PAM0 + 7; reg++) {
+        pci_config_write(pc->pci, PCI_DEVFN(0, 0), reg, value, 1);
+    }
+}
+
+static void program_chipset(PcState *pc)
+{
+    for (unsigned i = 0; i < PIIX_NUM_PIRQS; i++) {
+        pci_config_write(pc->pci, PCI_DEVFN(1, 0), PIIX_PIRQRCA + i, pirq_isa_irq(i), 1);
+    }
+    /* ELCR: lines 9, 10, 11 are level-triggered. */
+    address_space_store(&address_space_io, 0x4d0, 0x00, 1);
+    address_space_store(&address_space_io, 0x4d1, 0x0e, 1);
+    pci_assign_resources(pc->pci, PC_PCI_MEM_BASE, PC_PCI_MEM_LIMIT, PC_PCI_IO_BASE,
+                         PC_PCI_IO_LIMIT, irq_of);
+    if (pc->pm) {
+        pci_config_write(pc->pci, PCI_DEVFN(1, 3), PIIX4_PMBASE, PIIX4_PM_IO | 1, 4);
+        pci_config_write(pc->pci, PCI_DEVFN(1, 3), PIIX4_PMREGMISC, 1, 1);
+    }
+}
+
+static void write_ram(uint64_t addr, const void *data, uint64_t len)
+{
+    address_space_write(&address_space_memory, addr, data, len);
+}
+
+static void write_bios_data(void)
+{
+    uint8_t ebda[1024] = { 1 }; /* its size in KiB */
+    uint8_t bda[0x100] = { 0 };
+    boot_st16(bda + 0x0e, EBDA_ADDR >> 4);
+    boot_st16(bda + 0x13, EBDA_ADDR / 1024);
+    write_ram(0x400, bda, sizeof(bda));
+    write_ram(EBDA_ADDR, ebda, sizeof(ebda));
+}
+
+static void write_tables(PcState *pc)
+{
+    write_bios_data();
+    if (pc->pm) {
+        write_ram(RSDP_ADDR, boot_acpi.rsdp->data, boot_acpi.rsdp->len);
+        write_ram(TABLES_ADDR, boot_acpi.tables->data, boot_acpi.tables->len);
+    }
+    write_ram(SMBIOS_ADDR, boot_anchor, sizeof(boot_anchor));
+    write_ram(SMBIOS_TABLE, boot_smbios->data, boot_smbios->len);
+}
+
+static void write_zeros(uint64_t addr, uint64_t len)
+{
+    static const uint8_t zeros[4096];
+    for (uint64_t n; len; addr += n, len -= n) {
+        n = MIN(len, (uint64_t)sizeof(zeros));
+        write_ram(addr, zeros, n);
+    }
+}
+
+static void write_image(const BootImage *img)
+{
+    for (guint i = 0; i < img->blobs->len; i++) {
+        const BootBlob *b = &g_array_index(img->blobs, BootBlob, i);
+        if (b->data) {
+            write_ram(b->addr, b->data, b->len);
+        } else {
+            write_zeros(b->addr, b->len);
+        }
+    }
+}
+
+static void boot_reset(void *opaque)
+{
+    PcState *pc = opaque;
+    set_pam(pc, I440FX_PAM0, 0x33);
+    write_tables(pc);
+    write_image(&pc->boot);
+    set_pam(pc, I440FX_PAM0, 0x11); /* F segment, and below all of C0000h-EFFFFh */
+    program_chipset(pc);
+}
+
+/* ---- Tables ---- */
+
+void pc_acpi_build(PcState *pc, AcpiTables *t)
+{
+    AcpiConfig cfg = { .cpus = pc->cfg->smp.cpus, .maxcpus = pc->cfg->smp.maxcpus,
+                       .apic_id = x86_apic_id, .hpet = pc->hpet != NULL,
+                       .s4 = piix4_pm_s4_enabled(pc->pm), .s4_val = piix4_pm_s4_val(pc->pm) };
+    for (unsigned i = 0; i < ARRAY_SIZE(pc->cfg->serial); i++) {
+        cfg.serial_mask |= pc->cfg->serial[i] ? BIT(i) : 0;
+    }
+    acpi_build(t, &cfg);
+}
+
+GByteArray *pc_smbios_build(PcState *pc, bool bios_info, unsigned *count, unsigned *largest)
+{
+    const SmpTopology *smp = &pc->cfg->smp;
+    unsigned per_socket = MAX(smp->dies * smp->cores * smp->threads, 1u);
+    SmbiosConfig cfg = { .ram_size = pc->cfg->ram_size,
+                         .sockets = DIV_ROUND_UP(smp->cpus, per_socket),
+                         .cores = smp->dies * smp->cores, .threads = smp->threads,
+                         .uuid = pc->cfg->uuid_set ? pc->cfg->uuid : NULL,
+                         .product = machine_pc.desc, .version = machine_pc.name,
+                         .type0 = bios_info };
+    return smbios_build(&cfg, count, largest);
+}
+
+static bool prepare_tables(PcState *pc, Error **errp)
+{
+    unsigned count, largest;
+    if (pc->pm) {
+        pc_acpi_build(pc, &boot_acpi);
+        acpi_link(&boot_acpi, TABLES_ADDR, RSDP_ADDR);
+        if (boot_acpi.tables->len > TABLES_END - TABLES_ADDR) {
+            error_setg(errp, "-smp maxcpus=%u: ACPI tables of %u bytes do not fit into 64 KiB",
+                       pc->cfg->smp.maxcpus, boot_acpi.tables->len);
+            return false;
+        }
+    }
+    boot_smbios = pc_smbios_build(pc, true, &count, &largest);
+    if (boot_smbios->len > SMBIOS_END - SMBIOS_TABLE) {
+        error_setg(errp, "SMBIOS tables of %u bytes do not fit into 64 KiB", boot_smbios->len);
+        return false;
+    }
+    smbios_anchor(boot_anchor, boot_smbios, count, largest, SMBIOS_TABLE);
+    return true;
+}
+
+bool pc_boot_init(PcState *pc, Error **errp)
+{
+    const MachineConfig *cfg = pc->cfg;
+    E820Table e820;
+    if (!cfg->kernel) {
+        if (cfg->initrd || (cfg->append && *cfg->append)) {
+            error_setg(errp, "%s: only allowed with -kernel", cfg->initrd ? "-initrd" : "-append");
+            return false;
+        }
+        return true;
+    }
+    e820_build_boot(&e820, cfg->ram_size);
+    BootRequest req = { .kernel = cfg->kernel, .initrd = cfg->initrd, .append = cfg->append,
+                        .ram_below_4g = pc->below_4g, .rsdp_addr = pc->pm ? RSDP_ADDR : 0,
+                        .e820 = &e820 };
+    if (!boot_load_kernel(&pc->boot, &req, errp) || !prepare_tables(pc, errp)) {
+        return false;
+    }
+    boot_regs = pc->boot.regs;
+    x86_cpu_set_boot_state(boot_state);
+    reset_register(boot_reset, pc);
+    return true;
+}

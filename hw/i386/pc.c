@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Board "pc": a PC with an i440FX-like chip set. The only place where addresses and interrupt
+ * numbers meet.
+ */
+#include <string.h>
+#include "accel/accel.h"
+#include "accel/irqchip.h"
+#include "hw/i386/pc-internal.h"
+#include "hw/intc.h"
+#include "hw/ps2.h"
+#include "hw/timer.h"
+#include "target/i386/cpu.h"
+
+static PcState the_pc;
+
+/* ---- Memory ---- */
+
+static bool pc_memory_init(PcState *pc, Error **errp)
+{
+    uint64_t size = pc->cfg->ram_size;
+    if (size < MiB) {
+        error_setg(errp, "-m %llu: machine 'pc' needs at least 1 MiB of memory (%llu bytes)",
+                   (unsigned long long)size, (unsigned long long)MiB);
+        return false;
+    }
+    pc->below_4g = pc_ram_below_4g(size);
+    pc->ram = ram_block_new("pc.ram", size, 0, -1, errp);
+    if (!pc->ram) {
+        return false;
+    }
+    memory_transaction_begin();
+    memory_region_init_ram(&pc->ram_mr, pc->ram, "pc.ram");
+    memory_region_init_alias(&pc->ram_below, "ram-below-4g", &pc->ram_mr, 0, pc->below_4g);
+    memory_region_add_subregion(memory_root(), 0, &pc->ram_below, 0);
+    if (size > pc->below_4g) {
+        memory_region_init_alias(&pc->ram_above, "ram-above-4g", &pc->ram_mr, pc->below_4g,
+                                 size - pc->below_4g);
+        memory_region_add_subregion(memory_root(), 4 * GiB, &pc->ram_above, 0);
+    }
+    memory_transaction_commit();
+    return true;
+}
+
+/* ---- Interrupt controllers ---- */
+
+static bool chips_in_kernel(void)
+{
+    return accel_is(&kvm_accel_ops) && kernel_irqchip == KERNEL_IRQCHIP_ON;
+}
+
+static void pic_out(void *opaque, int n, int level)
+{
+    apic_set_lint0(NULL, 0, level);
+}
+
+/* PIC pair and I/O APIC, unless the kernel has them; and who delivers. */
+static bool pc_intc_init(PcState *pc, Error **errp)
+{
+    if (!irqchip) {
+        irqchip = &irqchip_user; /* else the accelerator brought its own */
+    }
+    if (chips_in_kernel()) {
+        return true;
+    }
+    if (!device_realize(device_new_named("isa-i8259"), &pc->isa.bus, errp) ||
+        !device_realize(device_new_named("ioapic"), NULL, errp)) {
+        return false;
+    }
+    if (irqchip == &irqchip_user) {
+        pic_set_output((IrqLine){ .set = pic_out });
+        apic_mmio_init(&pc->apic_mr);
+        memory_region_add_subregion(memory_root(), 0xfee00000, &pc->apic_mr, 0);
+    }
+    return true;
+}
+
+/* ---- Chip set ---- */
+
+static DeviceState *pci_function(PcState *pc, const char *type, const char *addr, bool multi)
+{
+    DeviceState *dev = device_new_named(type);
+    device_set_prop(dev, "addr", addr, &error_abort);
+    device_set_prop(dev, "multifunction", multi ? "on" : "off", &error_abort);
+    return dev;
+}
+
+static bool pc_chipset_init(PcState *pc, Error **errp)
+{
+    IrqLine pirq[16];
+    I440fxSetup setup = { .ram = &pc->ram_mr, .ram_block = pc->ram, .bios = pc->bios };
+    pc->pcihost = device_new_named("i440FX-pcihost");
+    i440fx_pcihost_setup(pc->pcihost, &setup);
+    if (!device_realize(pc->pcihost, NULL, errp)) {
+        return false;
+    }
+    pc->pci = i440fx_pcihost_bus(pc->pcihost);
+    pc->i440fx = pci_function(pc, "i440FX", "00.0", false);
+    if (!device_realize(pc->i440fx, &pc->pci->bus, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        pirq[i] = pc_gsi_line(i, PC_SOURCE_PIRQ);
+        pc->isa.irq[i] = pc_gsi_line(i, PC_SOURCE_ISA);
+    }
+    pc->piix3 = pci_function(pc, "PIIX3", "01.0", true);
+    piix3_set_outputs(pc->piix3, pirq);
+    if (!device_realize(pc->piix3, &pc->pci->bus, errp)) {
+        return false;
+    }
+    piix3_connect(pc->piix3, pc->pci, i440fx_pcihost_host(pc->pcihost));
+    isa_bus_init(&pc->isa, pc->piix3);
+    return true;
+}
+
+static bool pc_pm_init(PcState *pc, Error **errp)
+{
+    if (!pc->cfg->acpi) {
+        return true;
+    }
+    pc->pm = pci_function(pc, "PIIX4_PM", "01.3", false);
+    piix4_pm_set_sci(pc->pm, pc_gsi_line(ACPI_SCI_IRQ, PC_SOURCE_SCI));
+    return device_realize(pc->pm, &pc->pci->bus, errp);
+}
+
+/* ---- ISA devices ---- */
+
+static bool pc_timers_init(PcState *pc, Error **errp)
+{
+    const MachineConfig *cfg = pc->cfg;
+    DeviceState *pit = NULL;
+    RtcConfig rtc = { .localtime = cfg->rtc_local, .offset_s = cfg->rtc_offset_s,
+                      .clock = (ClockType)cfg->rtc_clock,
+                      .driftfix_slew = cfg->rtc_driftfix_slew };
+    pc->rtc = device_new_named("mc146818rtc");
+    rtc_configure(pc->rtc, &rtc);
+    if (!device_realize(pc->rtc, &pc->isa.bus, errp)) {
+        return false;
+    }
+    if (!chips_in_kernel()) {
+        pit = device_new_named("isa-pit");
+        if (!device_realize(pit, &pc->isa.bus, errp)) {
+            return false;
+        }
+    }
+    if (!cfg->hpet) {
+        return true;
+    }
+    IrqLine gsi[IRQCHIP_GSIS];
+    for (unsigned i = 0; i < IRQCHIP_GSIS; i++) {
+        gsi[i] = pc_gsi_line(i, PC_SOURCE_HPET);
+    }
+    pc->hpet = device_new_named("hpet");
+    hpet_set_outputs(pc->hpet, gsi);
+    if (!device_realize(pc->hpet, NULL, errp)) {
+        return false;
+    }
+    if (pit) {
+        pit_set_irq_out(pit, hpet_legacy_in(pc->hpet, 0));
+    }
+    rtc_set_irq_out(pc->rtc, hpet_legacy_in(pc->hpet, 1));
+    return true;
+}
+
+static bool pc_serial_init(PcState *pc, Error **errp)
+{
+    static const struct {
+        uint16_t port;
+        uint8_t irq;
+    } com[4] = { { 0x3f8, 4 }, { 0x2f8, 3 }, { 0x3e8, 4 }, { 0x2e8, 3 } };
+    for (unsigned i = 0; i < ARRAY_SIZE(com); i++) {
+        if (!pc->cfg->serial[i]) {
+            continue;
+        }
+        DeviceState *dev = device_new_named("isa-serial");
+        device_set_prop_uint(dev, "iobase", com[i].port);
+        device_set_prop_uint(dev, "irq", com[i].irq);
+        device_set_prop_chardev(dev, "chardev", pc->cfg->serial[i]);
+        if (!device_realize(dev, &pc->isa.bus, errp)) {
+            return false;
+        }
+    }
+    if (pc->cfg->debugcon) {
+        DeviceState *dev = device_new_named("isa-debugcon");
+        device_set_prop_chardev(dev, "chardev", pc->cfg->debugcon);
+        return device_realize(dev, &pc->isa.bus, errp);
+    }
+    return true;
+}
+
+static bool pc_keyboard_init(PcState *pc, Error **errp)
+{
+    DeviceState *kbd = device_new_named("i8042"), *p92 = device_new_named("port92");
+    i8042_set_a20_out(kbd, pc_a20_line());
+    port92_set_a20_out(p92, pc_a20_line());
+    if (!device_realize(kbd, &pc->isa.bus, errp)) {
+        device_free(p92);
+        return false;
+    }
+    return device_realize(p92, &pc->isa.bus, errp);
+}
+
+/* ---- The board ---- */
+
+static bool pc_init(const MachineConfig *cfg, Error **errp)
+{
+    PcState *pc = &the_pc;
+    pc->cfg = cfg;
+    x86_cpu_set_topology(cfg->smp.sockets, cfg->smp.dies, cfg->smp.cores, cfg->smp.threads);
+    boot_image_init(&pc->boot);
+    pc_irq_init();
+    if (!pc_memory_init(pc, errp) || !pc_bios_load(pc, errp) || !pc_chipset_init(pc, errp) ||
+        !pc_intc_init(pc, errp) || !pc_timers_init(pc, errp) || !pc_serial_init(pc, errp) ||
+        !pc_keyboard_init(pc, errp) || !pc_pm_init(pc, errp)) {
+        return false;
+    }
+    pc_ports_init(pc);
+    pc_cmos_init(pc);
+    return pc_boot_init(pc, errp) && pc_fw_cfg_init(pc, errp);
+}
+
+const MachineType machine_pc = {
+    .name = "pc-i440fx-7.2",
+    .alias = "pc",
+    .desc = "Standard PC (i440FX + PIIX, 1996)",
+    .is_default = true,
+    .max_cpus = MAX_CPUS,
+    .default_cpu = "qemu64",
+    .default_ram_id = "pc.ram",
+    .default_ram_size = 128 * MiB,
+    .init = pc_init,
+};
