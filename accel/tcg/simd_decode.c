@@ -248,6 +248,37 @@ static uint64_t modrm_key(const ZydisDecodedInstruction *zi, uint64_t key)
     return (uint64_t)((key & KEY_MEM ? 0 : 0xc0) | reg << 3 | rm) << 16;
 }
 
+/*
+ * Does it depend on MXCSR? Zydis lists no MXCSR operand, but element types; by name are told apart
+ * the instructions that only move floating-point data, and the approximations (SDM 1, 10.2.3).
+ */
+static bool uses_mxcsr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
+{
+    static const char *const movers[] = {
+        "mov",   "blend", "shufp", "unpck", "extract", "insert", "broadcast",
+        "perm",  "and",   "or",    "xor",   "rcp",     "rsqrt",  "testp",
+        "lddqu", "maskmov",
+    };
+    const char *name = ZydisMnemonicGetString(zi->mnemonic);
+    if (zi->mnemonic == ZYDIS_MNEMONIC_ROUNDSS || zi->mnemonic == ZYDIS_MNEMONIC_ROUNDSD) {
+        return true; /* Zydis calls their elements integers */
+    }
+    name += zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && name[0] == 'v';
+    for (size_t n = 0; n < ARRAY_SIZE(movers); n++) {
+        if (!strncmp(name, movers[n], strlen(movers[n]))) {
+            return false;
+        }
+    }
+    for (unsigned n = 0; n < zi->operand_count; n++) {
+        if (op[n].element_type == ZYDIS_ELEMENT_TYPE_FLOAT16 ||
+            op[n].element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 ||
+            op[n].element_type == ZYDIS_ELEMENT_TYPE_FLOAT64) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Fills *out from the operands. False: an instruction that no stub can run. */
 static bool generic_decode(const Decode *d, Insn *out)
 {
@@ -269,12 +300,13 @@ static bool generic_decode(const Decode *d, Insn *out)
         if (!ok) {
             return false;
         }
-        if (o->element_type == ZYDIS_ELEMENT_TYPE_FLOAT16 ||
-            o->element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 ||
-            o->element_type == ZYDIS_ELEMENT_TYPE_FLOAT64) {
-            key |= KEY_FP;
-            out->aux16 |= SI_FP;
-        }
+    }
+    if (KEY_IS4(key)) {
+        key = (key & ~0xf000ull) | 4 << 12; /* the register number is in the immediate */
+    }
+    if (uses_mxcsr(zi, d->op)) {
+        key |= KEY_FP;
+        out->aux16 |= SI_FP;
     }
     if (KEY_REG(key) == KC_GPR && KEY_RM(key) == KC_GPR) {
         return false; /* both would live in RAX; such are integer instructions (CRC32) */

@@ -25,6 +25,7 @@ typedef struct Template {
 
 static Template *table;
 static unsigned table_n, class_n[4], *class_list[4];
+static unsigned wanted; /* CLASS_* */
 static ZydisDecoder decoder;
 
 void rng_seed(Rng *r, uint64_t seed)
@@ -117,6 +118,9 @@ static bool excluded(const ZydisDecodedInstruction *zi)
 
 static unsigned class_of(const ZydisDecodedInstruction *zi)
 {
+    if (zi->mnemonic == ZYDIS_MNEMONIC_CRC32 || zi->mnemonic == ZYDIS_MNEMONIC_POPCNT) {
+        return CLASS_INT;
+    }
     if (zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
         return zi->meta.isa_ext == ZYDIS_ISA_EXT_BMI1 || zi->meta.isa_ext == ZYDIS_ISA_EXT_BMI2
                    ? CLASS_INT
@@ -281,6 +285,7 @@ static void probe_opcode(Template base)
 
 unsigned gen_init(unsigned classes, const char *only)
 {
+    wanted = only ? 0 : classes;
     ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_CET, ZYAN_FALSE);
@@ -339,7 +344,7 @@ static unsigned put_mem(Rng *r, unsigned reg, bool vsib, unsigned *rex, uint8_t 
     if (wild) {
         base = rng_below(r, 16);
     }
-    if (rng_below(r, 4)) {
+    if (rng_below(r, 12)) {
         disp &= ~31;
     }
     if (vsib) {
@@ -531,7 +536,7 @@ static void random_bytes(Rng *r, Out *o)
         ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
         uint64_t b[2] = { rng_next(r), rng_next(r) };
         if (gen_decode((uint8_t *)b, 15, &zi, op) && acceptable(&zi, op) && !clobbers(&zi, op) &&
-            zi.meta.category != ZYDIS_CATEGORY_STRINGOP) {
+            (class_of(&zi) & wanted) && zi.meta.category != ZYDIS_CATEGORY_STRINGOP) {
             emit(o, (uint8_t *)b, zi.length);
             return;
         }
@@ -647,7 +652,7 @@ static void random_state(Rng *r, State *s)
     s->gpr[REG_PTR_A] = DATA_ADDR + 0x800;
     s->gpr[REG_PTR_B] = DATA_ADDR + 0x1000;
     s->gpr[REG_STACK] = DATA_ADDR + 0x1800;
-    s->gpr[REG_INDEX] = rng_below(r, 32);
+    s->gpr[REG_INDEX] = rng_below(r, 8) ? 16 * rng_below(r, 8) : rng_below(r, 128);
     s->rflags = 0x202 | (rng_next(r) & 0x8d5) | (rng_below(r, 8) ? 0 : 0x400);
     random_data(r, &s->ymm[0][0], sizeof(s->ymm));
     s->mxcsr = 0x1f80;

@@ -24,6 +24,7 @@ typedef struct Native {
 Native native_ctl __attribute__((visibility("hidden")));
 static volatile sig_atomic_t active;
 static State *result;
+static struct sigaction old_sigfpe;
 static uint8_t *code_rw, *data;
 
 void native_enter(void);
@@ -81,7 +82,12 @@ static void on_signal(int sig, siginfo_t *si, void *opaque)
     ucontext_t *uc = opaque;
     greg_t *g = uc->uc_mcontext.gregs;
     if (!active) {
-        signal(sig, SIG_DFL);
+        /* The interpreter's own: SIMD exceptions of its stubs. */
+        if (sig == SIGFPE && old_sigfpe.sa_flags & SA_SIGINFO) {
+            old_sigfpe.sa_sigaction(sig, si, opaque);
+        } else {
+            signal(sig, SIG_DFL);
+        }
         return;
     }
     active = 0;
@@ -112,7 +118,7 @@ bool native_init(void)
     }
     sigfillset(&sa.sa_mask);
     for (size_t n = 0; n < sizeof(signals) / sizeof(signals[0]); n++) {
-        sigaction(signals[n], &sa, NULL);
+        sigaction(signals[n], &sa, signals[n] == SIGFPE ? &old_sigfpe : NULL);
     }
     code_rw = mmap(NULL, CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     void *code = mmap((void *)CODE_ADDR, CODE_SIZE, PROT_READ | PROT_EXEC,
