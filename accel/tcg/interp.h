@@ -221,10 +221,8 @@ void tcg_write_flags(X86CPU *c, uint64_t v, uint64_t mask);
 /* A triple fault inside a handler: leaves with c->tcg->shutdown set (TCG_JMP_LEAVE). */
 QEMU_NORETURN void tcg_leave_shutdown(X86CPU *c);
 /* ---- SIMD and x87 (simd*.c, x87*.c) ---- */
-/* HELPER_ONLY. Per-vCPU arena of native stubs and its look-up table: locked and touched at once, of
- * fixed size, so that nothing is allocated once the guest runs. The owner of TcgCpu calls both. */
-bool tcg_simd_init(X86CPU *c, Error **errp) QEMU_MUST_CHECK;
-void tcg_simd_fini(X86CPU *c);
+/* tcg_simd_init(), tcg_simd_fini(), tcg_simd_reset() (tlb.h): the per-vCPU arena of native stubs and
+ * its look-up table, of fixed size, touched at once: nothing is allocated once the guest runs. */
 /* FERR#: an unmasked x87 exception is pending with CR0.NE = 0 (level true), or was cleared. The
  * board routes it to IRQ 13; NULL until then. Called on the vCPU's thread, no lock held. */
 extern void (*tcg_ferr_hook)(X86CPU *c, bool level);

@@ -41,6 +41,7 @@ static void gather(X86CPU *c, const Insn *i)
 
     for (unsigned e = 0; e < n; e++) {
         if (!mask_bit(mask, e, dsize)) {
+            memset(mask + e * dsize, 0, dsize);
             continue;
         }
         int32_t i32;

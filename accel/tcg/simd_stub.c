@@ -369,6 +369,11 @@ bool tcg_simd_init(X86CPU *c, Error **errp)
     return true;
 }
 
+void tcg_simd_reset(X86CPU *c)
+{
+    x87_update_es(c);
+}
+
 void tcg_simd_fini(X86CPU *c)
 {
     struct TcgSimd *s = c->tcg->simd;

@@ -343,7 +343,7 @@ static void commit_state(X86CPU *c, const XState *s, uint64_t rfbm, uint64_t bv,
         }
     }
     if (rfbm & XC_PKRU) {
-        c->pkru = bv & XC_PKRU ? s->pkru : 0;
+        tcg_pkru_set(c, bv & XC_PKRU ? s->pkru : 0);
     }
 }
 
@@ -377,10 +377,6 @@ static void xrstor(X86CPU *c, const Insn *i)
         c->mxcsr = area_mxcsr(s.fx);
     } else if (compact && (rfbm & XC_SSE)) {
         c->mxcsr = MXCSR_DEFAULT;
-    }
-    if (rfbm & XC_PKRU) {
-        tcg_tlb_flush(c, false); /* permissions by protection key live in the TLB */
-        tcg_leave_after(c, i);
     }
     NEXT(c, i);
 }

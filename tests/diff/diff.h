@@ -38,7 +38,7 @@ typedef struct State {
     uint64_t error, cr2;
 } State;
 
-#define MAX_INSNS 96
+#define MAX_INSNS 128
 
 typedef struct Stream {
     uint8_t code[CODE_SIZE];

@@ -146,7 +146,7 @@ static unsigned class_of(const ZydisDecodedInstruction *zi)
     }
 }
 
-static bool touches_fs_gs(const ZydisDecodedOperand *op, unsigned n)
+static bool other_registers(const ZydisDecodedOperand *op, unsigned n)
 {
     for (unsigned k = 0; k < n; k++) {
         if (op[k].type == ZYDIS_OPERAND_TYPE_MEMORY &&
@@ -156,6 +156,7 @@ static bool touches_fs_gs(const ZydisDecodedOperand *op, unsigned n)
         if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
             (ZydisRegisterGetClass(op[k].reg.value) == ZYDIS_REGCLASS_SEGMENT ||
              ZydisRegisterGetClass(op[k].reg.value) == ZYDIS_REGCLASS_CONTROL ||
+             ZydisRegisterGetClass(op[k].reg.value) == ZYDIS_REGCLASS_MASK ||
              ZydisRegisterGetClass(op[k].reg.value) == ZYDIS_REGCLASS_DEBUG)) {
             return true;
         }
@@ -167,7 +168,7 @@ static bool acceptable(const ZydisDecodedInstruction *zi, const ZydisDecodedOper
 {
     return (zi->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
             zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) &&
-           !excluded(zi) && !touches_fs_gs(op, zi->operand_count) &&
+           !excluded(zi) && !other_registers(op, zi->operand_count) &&
            guest_has(zi->meta.isa_set) &&
            !(zi->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED);
 }
@@ -413,7 +414,8 @@ static unsigned instance(Rng *r, const Template *t, uint64_t addr, uint8_t *p)
     unsigned vvvv = t->vex ? rng_below(r, 16) : 0, rex = reg & 8 ? 4 : 0, n, mlen = 0;
     uint8_t tail[24];
     bool vsib = t->vex && t->map == 2 && t->opcode >= 0x90 && t->opcode <= 0x93;
-    bool rip = t->mem && !vsib && rng_below(r, 12) == 0;
+    bool rip = t->mem && !vsib && rng_below(r, 12) == 0 && t->mn != ZYDIS_MNEMONIC_FNSTENV &&
+               t->mn != ZYDIS_MNEMONIC_FNSAVE;
 
     if (t->fixed) {
         tail[mlen++] = t->modrm;
@@ -484,6 +486,34 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
     }
 }
 
+/*
+ * FNSTENV and FNSAVE: which instructions update the pointers in the image differs between
+ * implementations (SDM 1, 8.1.8), so they are overwritten: mov word [operand + 6 ...], 0.
+ */
+static void blank_pointers(Out *o, const ZydisDecodedInstruction *zi,
+                           const ZydisDecodedOperand *op, const uint8_t *p)
+{
+    unsigned first = zi->operand_width == 16 ? 6 : 12, last = zi->operand_width == 16 ? 14 : 28;
+    unsigned addr = zi->raw.disp.offset - zi->raw.modrm.offset; /* ModRM and SIB */
+    if (op[0].type != ZYDIS_OPERAND_TYPE_MEMORY) {
+        return;
+    }
+    for (unsigned n = first; n < last; n += 2) {
+        uint8_t b[15] = { 0x66 };
+        unsigned len = 1;
+        int32_t disp = (int32_t)(zi->raw.disp.value + n);
+        if (zi->attributes & ZYDIS_ATTRIB_HAS_REX) {
+            b[len++] = (uint8_t)(0x40 | (zi->raw.rex.X << 1) | zi->raw.rex.B);
+        }
+        b[len++] = 0xc7;
+        memcpy(b + len, p + zi->raw.modrm.offset, addr);
+        b[len] = (uint8_t)((b[len] & 7) | 0x80);
+        len += addr;
+        memcpy(b + len, &disp, 4);
+        emit(o, b, len + 6);
+    }
+}
+
 static void random_instance(Rng *r, Out *o)
 {
     for (int tries = 0; tries < 100; tries++) {
@@ -515,6 +545,9 @@ static void random_instance(Rng *r, Out *o)
             memcpy(p + zi.raw.disp.offset, &disp, 4);
         }
         emit(o, p, len);
+        if (t->mn == ZYDIS_MNEMONIC_FNSTENV || t->mn == ZYDIS_MNEMONIC_FNSAVE) {
+            blank_pointers(o, &zi, op, p);
+        }
         return;
     }
 }
@@ -536,7 +569,8 @@ static void random_bytes(Rng *r, Out *o)
         ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
         uint64_t b[2] = { rng_next(r), rng_next(r) };
         if (gen_decode((uint8_t *)b, 15, &zi, op) && acceptable(&zi, op) && !clobbers(&zi, op) &&
-            (class_of(&zi) & wanted) && zi.meta.category != ZYDIS_CATEGORY_STRINGOP) {
+            (class_of(&zi) & wanted) && zi.mnemonic != ZYDIS_MNEMONIC_FNSTENV &&
+            zi.mnemonic != ZYDIS_MNEMONIC_FNSAVE && zi.meta.category != ZYDIS_CATEGORY_STRINGOP) {
             emit(o, (uint8_t *)b, zi.length);
             return;
         }
