@@ -220,7 +220,7 @@ uint64_t stack_linear(X86CPU *c, const Insn *i, uint64_t off, unsigned size, boo
 uint64_t stack_load(X86CPU *c, const Insn *i, uint64_t off, unsigned size);
 void stack_store(X86CPU *c, const Insn *i, uint64_t off, uint64_t v, unsigned size);
 /* Whole pushes and pops for the rare forms. pop_peek leaves RSP; *next is RSP after it. */
-void stack_push(X86CPU *c, const Insn *i, uint64_t v, unsigned size);
+void int_push(X86CPU *c, const Insn *i, uint64_t v, unsigned size);
 uint64_t stack_pop_peek(X86CPU *c, const Insn *i, unsigned size, uint64_t *next);
 
 /* ---- Decoding ---- */

@@ -145,7 +145,7 @@ static void call64(X86CPU *c, const Insn *i)
 static void call_check(X86CPU *c, const Insn *i)
 {
     check_target(c, i, i->imm);
-    stack_push(c, i, (uint64_t)i->disp, i->opsize);
+    int_push(c, i, (uint64_t)i->disp, i->opsize);
     c->rip = i->imm;
 }
 static void call_r64(X86CPU *c, const Insn *i)
@@ -162,7 +162,7 @@ static void call_indirect(X86CPU *c, const Insn *i)
     uint64_t target = indirect_target(c, i);
 
     check_target(c, i, target);
-    stack_push(c, i, tcg_next_rip(c, i), i->opsize);
+    int_push(c, i, tcg_next_rip(c, i), i->opsize);
     c->rip = target;
 }
 

@@ -40,7 +40,7 @@ void stack_store(X86CPU *c, const Insn *i, uint64_t off, uint64_t v, unsigned si
     }
 }
 
-void stack_push(X86CPU *c, const Insn *i, uint64_t v, unsigned size)
+void int_push(X86CPU *c, const Insn *i, uint64_t v, unsigned size)
 {
     uint64_t mask = sp_mask(c), off = (c->regs[R_RSP] - size) & mask;
 
@@ -88,12 +88,12 @@ static void push_i64(X86CPU *c, const Insn *i)
 }
 static void push_r(X86CPU *c, const Insn *i)
 {
-    stack_push(c, i, c->regs[i->reg], i->opsize);
+    int_push(c, i, c->regs[i->reg], i->opsize);
     NEXT(c, i);
 }
 static void push_i(X86CPU *c, const Insn *i)
 {
-    stack_push(c, i, i->imm, i->opsize);
+    int_push(c, i, i->imm, i->opsize);
     NEXT(c, i);
 }
 static void push_m(X86CPU *c, const Insn *i)
@@ -103,7 +103,7 @@ static void push_m(X86CPU *c, const Insn *i)
     v = i->opsize == 8   ? tcg_ld64(c, i, lin)
         : i->opsize == 4 ? tcg_ld32(c, i, lin)
                          : tcg_ld16(c, i, lin);
-    stack_push(c, i, v, i->opsize);
+    int_push(c, i, v, i->opsize);
     NEXT(c, i);
 }
 
@@ -192,7 +192,7 @@ static void pushf(X86CPU *c, const Insn *i)
         }
         v = (v & ~FL_IF) | FL_IOPL | (c->rflags & FL_VIF ? FL_IF : 0);
     }
-    stack_push(c, i, v, i->opsize);
+    int_push(c, i, v, i->opsize);
     NEXT(c, i);
 }
 
