@@ -163,6 +163,13 @@ static int decode_failed(Decode *d, ZyanStatus status, unsigned avail, Insn *out
     return DECODE_OK;
 }
 
+/* VEX forms of POPCNT, LZCNT, TZCNT, ... that only that coprocessor had. */
+static bool is_knights_corner(const ZydisDecodedInstruction *zi)
+{
+    return zi->meta.isa_ext == ZYDIS_ISA_EXT_KNC || zi->meta.isa_ext == ZYDIS_ISA_EXT_KNCE ||
+           zi->meta.isa_ext == ZYDIS_ISA_EXT_KNCV;
+}
+
 int tcg_decode_one(X86CPU *c, TcgEngine *g, uint32_t mode, const uint8_t *bytes, unsigned avail,
                    uint64_t rip, unsigned off, Insn *out)
 {
@@ -191,7 +198,7 @@ int tcg_decode_one(X86CPU *c, TcgEngine *g, uint32_t mode, const uint8_t *bytes,
     out->len = d->zi.length;
     fill_memory(d, mode, out);
     fill_prefixes(d, out);
-    for (unsigned i = 0; i < ARRAY_SIZE(families); i++) {
+    for (unsigned i = 0; i < ARRAY_SIZE(families) && !is_knights_corner(&d->zi); i++) {
         if (families[i](d, out)) {
             return DECODE_OK;
         }
