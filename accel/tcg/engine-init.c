@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The life of a vCPU's interpreter: made with all its memory, reset, freed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "accel/tcg/engine-run.h"
+
+
+bool tcg_engine_init(X86CPU *c, Error **errp)
+{
+    TcgCpu *t = aligned_alloc(64, ROUND_UP(sizeof(TcgCpu), 64));
+    TcgEngine *g = aligned_alloc(64, ROUND_UP(sizeof(TcgEngine), 64));
+
+    if (!t || !g) {
+        free(t);
+        free(g);
+        error_setg_errno(errp, ENOMEM, "cannot allocate the interpreter of CPU %u",
+                         c->base.index);
+        return false;
+    }
+    memset(t, 0, sizeof(*t));
+    memset(g, 0, sizeof(*g));
+    t->engine = g;
+    c->tcg = t;
+    tcg_decode_init(c, g);
+    if (!tcg_blocks_init(g, errp)) {
+        goto fail;
+    }
+    if (!tcg_mmu_init(c, errp)) {
+        goto fail_blocks;
+    }
+    if (!tcg_sys_init(c, errp)) {
+        goto fail_mmu;
+    }
+    if (!tcg_simd_init(c, errp)) {
+        goto fail_sys;
+    }
+    tcg_engine_reset(c);
+    return true;
+fail_sys:
+    tcg_sys_fini(c);
+fail_mmu:
+    tcg_mmu_fini(c);
+fail_blocks:
+    tcg_blocks_fini(g);
+fail:
+    c->tcg = NULL;
+    free(t);
+    free(g);
+    return false;
+}
+
+void tcg_engine_fini(X86CPU *c)
+{
+    tcg_simd_fini(c);
+    tcg_sys_fini(c);
+    tcg_mmu_fini(c);
+    tcg_blocks_fini(c->tcg->engine);
+    free(c->tcg->engine);
+    free(c->tcg);
+    c->tcg = NULL;
+}
+
+void tcg_engine_reset(X86CPU *c)
+{
+    TcgCpu *t = c->tcg;
+
+    t->block = NULL;
+    t->shutdown = false;
+    t->shadow_now = false;
+    t->db_pending = 0;
+    t->irq_waiting = true; /* looked at once */
+    t->engine->step = (EngineStep){ 0 };
+    t->engine->step_once = false;
+    tcg_mmu_resync(c);
+    atomic_store(&c->base.exit_request, 1);
+}
