@@ -73,5 +73,6 @@ void tcg_engine_reset(X86CPU *c)
     t->engine->step = (EngineStep){ 0 };
     t->engine->step_once = false;
     tcg_mmu_resync(c);
+    tcg_simd_reset(c);
     atomic_store(&c->base.exit_request, 1);
 }

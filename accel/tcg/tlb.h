@@ -80,6 +80,8 @@ bool tcg_sys_init(X86CPU *c, Error **errp);
 void tcg_sys_fini(X86CPU *c);
 bool tcg_simd_init(X86CPU *c, Error **errp);
 void tcg_simd_fini(X86CPU *c);
+/* Registers were written by others (reset, debugger, loader): drop what is derived from them. */
+void tcg_simd_reset(X86CPU *c);
 
 /* Slow halves (mem.c): TLB miss, page crossing, MMIO, code, canonical and alignment checks. */
 uint64_t tcg_ld_slow(X86CPU *c, const Insn *i, uint64_t lin, unsigned size);
