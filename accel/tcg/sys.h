@@ -13,7 +13,8 @@
 
 /* System descriptor types (SDM 3A table 3-2); bit 3: 32-bit (or 64-bit in long mode). */
 enum {
-    SYS_TSS16 = 1, SYS_LDT = 2, SYS_TSS16_BUSY = 3, SYS_CALL16 = 4, SYS_TASK_GATE = 5, SYS_INT16 = 6,
+    SYS_TSS16 = 1, SYS_LDT = 2, SYS_TSS16_BUSY = 3, SYS_CALL16 = 4, SYS_TASK_GATE = 5,
+    SYS_INT16 = 6,
     SYS_TRAP16 = 7, SYS_TSS = 9, SYS_TSS_BUSY = 11, SYS_CALL = 12, SYS_INT = 14, SYS_TRAP = 15,
 };
 #define TSS_BUSY 2
@@ -153,16 +154,16 @@ typedef struct SysStack {
 } SysStack;
 
 /* The stack of now. */
-SysStack stack_current(X86CPU *c, const Insn *i);
+SysStack sys_stack_current(X86CPU *c, const Insn *i);
 /* A new one for level cpl; code64: the code that will use it is 64-bit. */
-SysStack stack_new(X86CPU *c, const Insn *i, SegmentCache ss, uint64_t sp, unsigned cpl,
+SysStack sys_stack_new(X86CPU *c, const Insn *i, SegmentCache ss, uint64_t sp, unsigned cpl,
                    bool code64, uint32_t error);
-void stack_push(SysStack *s, uint64_t v, unsigned size);
-uint64_t stack_pop(SysStack *s, unsigned size);
+void sys_push(SysStack *s, uint64_t v, unsigned size);
+uint64_t sys_pop(SysStack *s, unsigned size);
 /* Raises if n bytes cannot be pushed. */
-void stack_reserve(SysStack *s, unsigned n);
+void sys_reserve(SysStack *s, unsigned n);
 /* RSP with the stack's new pointer in its part. */
-uint64_t stack_rsp(const SysStack *s, uint64_t old_rsp);
+uint64_t sys_stack_rsp(const SysStack *s, uint64_t old_rsp);
 /* SS:ESP or RSP of level dpl from the TSS (SDM 3A 7.2.1, 7.7). *ss is 0 for a 64-bit TSS. */
 uint64_t tss_stack(X86CPU *c, const Insn *i, unsigned dpl, uint16_t *ss, uint32_t ext);
 /* RSP of an interrupt stack table entry, 1..7. */

@@ -10,7 +10,7 @@
 /* ---- CR0 ---- */
 
 #define CR0_KNOWN                                                                                  \
-    (CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_AM | CR0_NW | CR0_CD |      \
+    (CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_NE | CR0_WP | CR0_AM | CR0_NW | CR0_CD |     \
      CR0_PG)
 
 static bool cr0_enter_paging(X86CPU *c)

@@ -231,7 +231,9 @@ static bool decode_far(Decode *d, Insn *out)
     d->ends_block = true;
     if (d->zi.mnemonic == ZYDIS_MNEMONIC_RET) {
         out->opsize = d->zi.operand_width / 8;
-        out->imm = d->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? d->op[0].imm.value.u & 0xffff : 0;
+        if (d->op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+            out->imm = d->op[0].imm.value.u & 0xffff;
+        }
         out->fn = sys_far_ret;
         return true;
     }

@@ -60,13 +60,13 @@ static void delivery_commit(const Delivery *d, uint64_t clear)
 static void enter_real(Delivery *d, uint64_t ivt, uint64_t flags, uint64_t clear)
 {
     X86CPU *c = d->c;
-    SysStack s = stack_current(c, d->i);
+    SysStack s = sys_stack_current(c, d->i);
     uint32_t vec = (uint32_t)tcg_ld_sys(c, d->i, mem_wrap(c, ivt + (uint64_t)d->vector * 4), 4);
 
-    stack_push(&s, flags, 2);
-    stack_push(&s, c->seg[R_CS].selector, 2);
-    stack_push(&s, d->rip, 2);
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    sys_push(&s, flags, 2);
+    sys_push(&s, c->seg[R_CS].selector, 2);
+    sys_push(&s, d->rip, 2);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     seg_load_real(c, R_CS, (uint16_t)(vec >> 16));
     c->rip = vec & 0xffff;
     delivery_commit(d, clear);
@@ -196,20 +196,20 @@ static void push_frame(Delivery *d, SysStack *s, bool outer, unsigned size)
     bool vm = (c->rflags & FL_VM) != 0;
 
     if (outer && vm) {
-        stack_push(s, c->seg[R_GS].selector, size);
-        stack_push(s, c->seg[R_FS].selector, size);
-        stack_push(s, c->seg[R_DS].selector, size);
-        stack_push(s, c->seg[R_ES].selector, size);
+        sys_push(s, c->seg[R_GS].selector, size);
+        sys_push(s, c->seg[R_FS].selector, size);
+        sys_push(s, c->seg[R_DS].selector, size);
+        sys_push(s, c->seg[R_ES].selector, size);
     }
     if (outer) {
-        stack_push(s, c->seg[R_SS].selector, size);
-        stack_push(s, c->regs[R_RSP], size);
+        sys_push(s, c->seg[R_SS].selector, size);
+        sys_push(s, c->regs[R_RSP], size);
     }
-    stack_push(s, d->flags, size);
-    stack_push(s, c->seg[R_CS].selector, size);
-    stack_push(s, d->rip, size);
+    sys_push(s, d->flags, size);
+    sys_push(s, c->seg[R_CS].selector, size);
+    sys_push(s, d->rip, size);
     if (d->has_error) {
-        stack_push(s, d->error, size);
+        sys_push(s, d->error, size);
     }
 }
 
@@ -239,10 +239,10 @@ static void deliver_gate32(Delivery *d, const Desc *g)
         if (sys_null(sel)) {
             tcg_raise_err(c, d->i, EXCP_TS, d->ext);
         }
-        s = stack_new(c, d->i, seg_check_stack(c, d->i, sel, cpl, EXCP_TS, d->ext), esp, cpl,
+        s = sys_stack_new(c, d->i, seg_check_stack(c, d->i, sel, cpl, EXCP_TS, d->ext), esp, cpl,
                       false, (sel & ~3u) | d->ext);
     } else {
-        s = stack_current(c, d->i);
+        s = sys_stack_current(c, d->i);
         s.error = d->ext;
     }
     if (eip > desc_limit(&cs)) {
@@ -258,7 +258,7 @@ static void deliver_gate32(Delivery *d, const Desc *g)
             null_data_segments(c);
         }
     }
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     far_set_cs(c, ccs, cpl, eip);
     delivery_commit(d, gate_clears(g));
     tcg_mode_changed(c);
@@ -288,7 +288,7 @@ static void deliver_gate64(Delivery *d, const Desc *g, uint32_t offset_hi)
         ss = seg_null((uint16_t)cpl);
         ss.attr |= (uint32_t)cpl << SEG_DPL_SHIFT;
     }
-    s = stack_new(c, d->i, ss, rsp & ~15ull, cpl, true, d->ext);
+    s = sys_stack_new(c, d->i, ss, rsp & ~15ull, cpl, true, d->ext);
     if (!mmu_canonical(rip)) {
         tcg_raise_err(c, d->i, EXCP_GP, d->ext);
     }

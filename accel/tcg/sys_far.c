@@ -45,28 +45,28 @@ static void real_jmp(X86CPU *c, const Insn *i, uint16_t sel, uint64_t off)
 
 static void real_call(X86CPU *c, const Insn *i, uint16_t sel, uint64_t off)
 {
-    SysStack s = stack_current(c, i);
+    SysStack s = sys_stack_current(c, i);
 
     if (off > c->seg[R_CS].limit) {
         sys_gp0(c, i);
     }
-    stack_push(&s, c->seg[R_CS].selector, i->opsize);
-    stack_push(&s, tcg_next_rip(c, i), i->opsize);
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    sys_push(&s, c->seg[R_CS].selector, i->opsize);
+    sys_push(&s, tcg_next_rip(c, i), i->opsize);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     real_jmp(c, i, sel, off);
 }
 
 static void real_ret(X86CPU *c, const Insn *i)
 {
-    SysStack s = stack_current(c, i);
-    uint64_t off = stack_pop(&s, i->opsize);
-    uint16_t sel = (uint16_t)stack_pop(&s, i->opsize);
+    SysStack s = sys_stack_current(c, i);
+    uint64_t off = sys_pop(&s, i->opsize);
+    uint16_t sel = (uint16_t)sys_pop(&s, i->opsize);
 
     if (off > c->seg[R_CS].limit) {
         sys_gp0(c, i);
     }
     s.sp += i->imm;
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     real_jmp(c, i, sel, off);
 }
 
@@ -100,14 +100,14 @@ static void direct_jmp(X86CPU *c, const Insn *i, uint16_t sel, uint64_t off, Des
 static void direct_call(X86CPU *c, const Insn *i, uint16_t sel, uint64_t off, Desc *d)
 {
     SegmentCache cs = direct_check(c, i, sel, d);
-    SysStack s = stack_current(c, i);
+    SysStack s = sys_stack_current(c, i);
 
     far_check_rip(c, i, &cs, off, 0);
-    stack_push(&s, c->seg[R_CS].selector, i->opsize);
-    stack_push(&s, tcg_next_rip(c, i), i->opsize);
+    sys_push(&s, c->seg[R_CS].selector, i->opsize);
+    sys_push(&s, tcg_next_rip(c, i), i->opsize);
     desc_set_accessed(c, i, d);
     cs.attr |= SEG_A;
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     far_set_cs(c, cs, c->cpl, off);
 }
 
@@ -174,10 +174,10 @@ static void copy_params(SysStack *to, SysStack from, unsigned n, unsigned size)
     uint64_t v[31];
 
     for (unsigned k = 0; k < n; k++) {
-        v[k] = stack_pop(&from, size);
+        v[k] = sys_pop(&from, size);
     }
     while (n--) {
-        stack_push(to, v[n], size);
+        sys_push(to, v[n], size);
     }
 }
 
@@ -192,23 +192,23 @@ static void gate_call_inner(X86CPU *c, const Insn *i, CallGate *g, unsigned cpl)
     if (sys_long(c)) {
         ss = seg_null((uint16_t)cpl);
         ss.attr |= (uint32_t)cpl << SEG_DPL_SHIFT;
-        s = stack_new(c, i, ss, sp, cpl, true, 0);
+        s = sys_stack_new(c, i, ss, sp, cpl, true, 0);
     } else {
         if (sys_null(sel)) {
             tcg_raise_err(c, i, EXCP_TS, 0);
         }
         ss = seg_check_stack(c, i, sel, cpl, EXCP_TS, 0);
-        s = stack_new(c, i, ss, sp, cpl, false, sel & ~3u);
+        s = sys_stack_new(c, i, ss, sp, cpl, false, sel & ~3u);
     }
-    stack_push(&s, c->seg[R_SS].selector, g->size);
-    stack_push(&s, c->regs[R_RSP], g->size);
-    copy_params(&s, stack_current(c, i), g->params, g->size);
-    stack_push(&s, c->seg[R_CS].selector, g->size);
-    stack_push(&s, tcg_next_rip(c, i), g->size);
+    sys_push(&s, c->seg[R_SS].selector, g->size);
+    sys_push(&s, c->regs[R_RSP], g->size);
+    copy_params(&s, sys_stack_current(c, i), g->params, g->size);
+    sys_push(&s, c->seg[R_CS].selector, g->size);
+    sys_push(&s, tcg_next_rip(c, i), g->size);
     desc_set_accessed(c, i, &g->cs);
 
     c->seg[R_SS] = ss;
-    c->regs[R_RSP] = stack_rsp(&s, sys_long(c) ? 0 : c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, sys_long(c) ? 0 : c->regs[R_RSP]);
     far_set_cs(c, g->ccs, cpl, g->off);
 }
 
@@ -225,15 +225,15 @@ static void gate_call(X86CPU *c, const Insn *i, const Desc *d)
         gate_call_inner(c, i, &g, cpl);
         return;
     }
-    s = stack_current(c, i);
+    s = sys_stack_current(c, i);
     if (sys_long(c)) {
         s.flat64 = true; /* the target is 64-bit code */
         s.mask = UINT64_MAX;
     }
-    stack_push(&s, c->seg[R_CS].selector, g.size);
-    stack_push(&s, tcg_next_rip(c, i), g.size);
+    sys_push(&s, c->seg[R_CS].selector, g.size);
+    sys_push(&s, tcg_next_rip(c, i), g.size);
     desc_set_accessed(c, i, &g.cs);
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     far_set_cs(c, g.ccs, cpl, g.off);
 }
 
@@ -378,9 +378,9 @@ void sys_far_ret(X86CPU *c, const Insn *i)
         sys_end(c);
         return;
     }
-    s = stack_current(c, i);
-    off = stack_pop(&s, i->opsize);
-    sel = (uint16_t)stack_pop(&s, i->opsize);
+    s = sys_stack_current(c, i);
+    off = sys_pop(&s, i->opsize);
+    sel = (uint16_t)sys_pop(&s, i->opsize);
     rpl = sel & 3;
     cs = far_return_cs(c, i, sel, &d);
     if (rpl == c->cpl) {
@@ -388,22 +388,22 @@ void sys_far_ret(X86CPU *c, const Insn *i)
         desc_set_accessed(c, i, &d);
         cs.attr |= SEG_A;
         s.sp += i->imm;
-        c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+        c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
         far_set_cs(c, cs, rpl, off);
         sys_end(c);
         return;
     }
     s.sp += i->imm;
-    sp = stack_pop(&s, i->opsize);
-    sel = (uint16_t)stack_pop(&s, i->opsize);
+    sp = sys_pop(&s, i->opsize);
+    sel = (uint16_t)sys_pop(&s, i->opsize);
     ss = far_return_ss(c, i, sel, rpl, &cs);
     far_check_rip(c, i, &cs, off, 0);
     desc_set_accessed(c, i, &d);
     cs.attr |= SEG_A;
 
     c->seg[R_SS] = ss;
-    s = stack_new(c, i, ss, sp + i->imm, rpl, cs_is_64(c, &cs), 0);
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    s = sys_stack_new(c, i, ss, sp + i->imm, rpl, cs_is_64(c, &cs), 0);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     far_set_cs(c, cs, rpl, off);
     seg_drop_privileged(c);
     sys_end(c);

@@ -60,15 +60,15 @@ static uint64_t iret_mask(const X86CPU *c, unsigned size)
 
 static void iret_real(X86CPU *c, const Insn *i, uint64_t mask)
 {
-    SysStack s = stack_current(c, i);
-    uint64_t rip = stack_pop(&s, i->opsize);
-    uint16_t sel = (uint16_t)stack_pop(&s, i->opsize);
-    uint64_t flags = stack_pop(&s, i->opsize);
+    SysStack s = sys_stack_current(c, i);
+    uint64_t rip = sys_pop(&s, i->opsize);
+    uint16_t sel = (uint16_t)sys_pop(&s, i->opsize);
+    uint64_t flags = sys_pop(&s, i->opsize);
 
     if (rip > c->seg[R_CS].limit) {
         sys_gp0(c, i);
     }
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     seg_load_real(c, R_CS, sel);
     c->rip = rip;
     tcg_write_flags(c, flags, mask);
@@ -77,15 +77,15 @@ static void iret_real(X86CPU *c, const Insn *i, uint64_t mask)
 /* Virtual-8086 mode with IOPL < 3 and VME: VIF stands for IF (SDM 3B 20.3.3.3). */
 static void iret_vme(X86CPU *c, const Insn *i)
 {
-    SysStack s = stack_current(c, i);
-    uint64_t rip = stack_pop(&s, 2);
-    uint16_t sel = (uint16_t)stack_pop(&s, 2);
-    uint64_t flags = stack_pop(&s, 2);
+    SysStack s = sys_stack_current(c, i);
+    uint64_t rip = sys_pop(&s, 2);
+    uint16_t sel = (uint16_t)sys_pop(&s, 2);
+    uint64_t flags = sys_pop(&s, 2);
 
     if ((flags & FL_TF) || ((flags & FL_IF) && (c->rflags & FL_VIP))) {
         sys_gp0(c, i);
     }
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     seg_load_real(c, R_CS, sel);
     c->rip = rip;
     tcg_write_flags(c, flags | ((flags & FL_IF) ? FL_VIF : 0), FLAGS_USER | FL_VIF);
@@ -109,11 +109,11 @@ static void iret_to_vm86(X86CPU *c, const Insn *i, SysStack *s, uint64_t eip, ui
                          uint64_t flags)
 {
     static const uint8_t order[] = { R_SS, R_ES, R_DS, R_FS, R_GS };
-    uint32_t esp = (uint32_t)stack_pop(s, 4);
+    uint32_t esp = (uint32_t)sys_pop(s, 4);
     uint16_t sel[5];
 
     for (unsigned n = 0; n < 5; n++) {
-        sel[n] = (uint16_t)stack_pop(s, 4);
+        sel[n] = (uint16_t)sys_pop(s, 4);
     }
     if (eip > 0xffff) {
         sys_gp0(c, i);
@@ -131,10 +131,10 @@ static void iret_to_vm86(X86CPU *c, const Insn *i, SysStack *s, uint64_t eip, ui
 static void iret_protected(X86CPU *c, const Insn *i)
 {
     bool from64 = x86_in_64bit(c);
-    SysStack s = stack_current(c, i);
-    uint64_t rip = stack_pop(&s, i->opsize);
-    uint16_t sel = (uint16_t)stack_pop(&s, i->opsize);
-    uint64_t flags = stack_pop(&s, i->opsize);
+    SysStack s = sys_stack_current(c, i);
+    uint64_t rip = sys_pop(&s, i->opsize);
+    uint16_t sel = (uint16_t)sys_pop(&s, i->opsize);
+    uint64_t flags = sys_pop(&s, i->opsize);
     unsigned rpl = sel & 3;
     SegmentCache cs, ss = c->seg[R_SS];
     uint64_t mask = iret_mask(c, i->opsize);
@@ -148,18 +148,18 @@ static void iret_protected(X86CPU *c, const Insn *i)
     cs = far_return_cs(c, i, sel, &d);
     outer = rpl > c->cpl;
     if (outer || from64) {
-        uint64_t sp = stack_pop(&s, i->opsize);
+        uint64_t sp = sys_pop(&s, i->opsize);
 
-        sel = (uint16_t)stack_pop(&s, i->opsize);
+        sel = (uint16_t)sys_pop(&s, i->opsize);
         ss = far_return_ss(c, i, sel, rpl, &cs);
-        s = stack_new(c, i, ss, sp, rpl, cs_is_64(c, &cs), 0);
+        s = sys_stack_new(c, i, ss, sp, rpl, cs_is_64(c, &cs), 0);
     }
     far_check_rip(c, i, &cs, rip, 0);
     desc_set_accessed(c, i, &d);
     cs.attr |= SEG_A;
 
     c->seg[R_SS] = ss;
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     far_set_cs(c, cs, rpl, rip);
     tcg_write_flags(c, flags, mask);
     if (outer) {

@@ -5,7 +5,7 @@
  */
 #include "accel/tcg/sys.h"
 
-SysStack stack_new(X86CPU *c, const Insn *i, SegmentCache ss, uint64_t sp, unsigned cpl,
+SysStack sys_stack_new(X86CPU *c, const Insn *i, SegmentCache ss, uint64_t sp, unsigned cpl,
                    bool code64, uint32_t error)
 {
     return (SysStack){
@@ -20,9 +20,9 @@ SysStack stack_new(X86CPU *c, const Insn *i, SegmentCache ss, uint64_t sp, unsig
     };
 }
 
-SysStack stack_current(X86CPU *c, const Insn *i)
+SysStack sys_stack_current(X86CPU *c, const Insn *i)
 {
-    return stack_new(c, i, c->seg[R_SS], c->regs[R_RSP], c->cpl, x86_in_64bit(c), 0);
+    return sys_stack_new(c, i, c->seg[R_SS], c->regs[R_RSP], c->cpl, x86_in_64bit(c), 0);
 }
 
 static uint64_t stack_linear(const SysStack *s, uint64_t off, unsigned size)
@@ -48,7 +48,7 @@ static uint64_t stack_linear(const SysStack *s, uint64_t off, unsigned size)
     return (uint32_t)(ss->base + off);
 }
 
-void stack_push(SysStack *s, uint64_t v, unsigned size)
+void sys_push(SysStack *s, uint64_t v, unsigned size)
 {
     uint64_t off = (s->sp - size) & s->mask;
     uint64_t lin = stack_linear(s, off, size);
@@ -57,7 +57,7 @@ void stack_push(SysStack *s, uint64_t v, unsigned size)
     s->sp = off;
 }
 
-uint64_t stack_pop(SysStack *s, unsigned size)
+uint64_t sys_pop(SysStack *s, unsigned size)
 {
     uint64_t off = s->sp & s->mask;
     uint64_t v = mem_load(s->c, s->i, stack_linear(s, off, size), size, s->mode);
@@ -66,14 +66,14 @@ uint64_t stack_pop(SysStack *s, unsigned size)
     return v;
 }
 
-void stack_reserve(SysStack *s, unsigned n)
+void sys_reserve(SysStack *s, unsigned n)
 {
     uint64_t off = (s->sp - n) & s->mask;
 
     mem_probe(s->c, s->i, stack_linear(s, off, n), n, ACC_WRITE, s->mode);
 }
 
-uint64_t stack_rsp(const SysStack *s, uint64_t old_rsp)
+uint64_t sys_stack_rsp(const SysStack *s, uint64_t old_rsp)
 {
     if (s->mask == 0xffff) {
         return (old_rsp & ~0xffffull) | (s->sp & 0xffff);

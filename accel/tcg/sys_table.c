@@ -302,7 +302,7 @@ static inline bool seg_loaded(X86CPU *c, const Insn *i, unsigned seg, bool shado
     sys_end(c);
     return false;
 }
-#define SEG_NEXT(c, i, seg, shadow)                                                                   \
+#define SEG_NEXT(c, i, seg, shadow)                                                                \
     do {                                                                                           \
         if (seg_loaded(c, i, seg, shadow)) {                                                       \
             NEXT(c, i);                                                                            \
@@ -332,29 +332,29 @@ void sys_mov_from_seg(X86CPU *c, const Insn *i)
 
 void sys_push_seg(X86CPU *c, const Insn *i)
 {
-    SysStack s = stack_current(c, i);
+    SysStack s = sys_stack_current(c, i);
 
     /* The stack moves by the operand size, but only two bytes are written (SDM 2B PUSH). */
     if (i->opsize == 4) {
         s.sp = (s.sp - 2) & s.mask;
-        stack_push(&s, c->seg[i->reg].selector, 2);
+        sys_push(&s, c->seg[i->reg].selector, 2);
     } else {
-        stack_push(&s, c->seg[i->reg].selector, i->opsize);
+        sys_push(&s, c->seg[i->reg].selector, i->opsize);
     }
-    c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+    c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     NEXT(c, i);
 }
 
 void sys_pop_seg(X86CPU *c, const Insn *i)
 {
-    SysStack s = stack_current(c, i);
+    SysStack s = sys_stack_current(c, i);
     uint64_t rsp;
 
-    uint16_t sel = (uint16_t)stack_pop(&s, i->opsize == 4 ? 2 : i->opsize);
+    uint16_t sel = (uint16_t)sys_pop(&s, i->opsize == 4 ? 2 : i->opsize);
     if (i->opsize == 4) {
         s.sp = (s.sp + 2) & s.mask;
     }
-    rsp = stack_rsp(&s, c->regs[R_RSP]);
+    rsp = sys_stack_rsp(&s, c->regs[R_RSP]);
     seg_load(c, i, i->reg, sel);
     c->regs[R_RSP] = rsp;
     SEG_NEXT(c, i, i->reg, true);

@@ -227,10 +227,10 @@ void task_switch(X86CPU *c, const Insn *i, uint16_t sel, Desc *d, TaskSource sou
     tcg_mode_changed(c);
     mmu_breakpoints_changed(c);
     if (has_error) {
-        SysStack s = stack_current(c, NULL);
+        SysStack s = sys_stack_current(c, NULL);
 
-        stack_push(&s, error, l->size);
-        c->regs[R_RSP] = stack_rsp(&s, c->regs[R_RSP]);
+        sys_push(&s, error, l->size);
+        c->regs[R_RSP] = sys_stack_rsp(&s, c->regs[R_RSP]);
     }
     far_check_rip(c, NULL, &c->seg[R_CS], c->rip, 0);
     if (t.t) {
