@@ -23,7 +23,7 @@ static uint64_t get64(const Vm *vm, uint64_t at)
 /* Handler n: movb $n, VM_VECTOR; hlt. As a 64-bit interrupt gate on IST 1. */
 static void make_handlers(Vm *vm)
 {
-    for (unsigned n = 0; n < 32; n++) {
+    for (unsigned n = 0; n < VM_VECTORS; n++) {
         uint8_t *p = vm->ram + VM_STUBS + n * 16;
         uint64_t at = VM_STUBS + n * 16;
         const uint8_t stub[] = { 0xc6, 0x04, 0x25, 0x00, 0x50, 0x00, 0x00, (uint8_t)n, 0xf4 };
@@ -92,7 +92,7 @@ static void reset_common(Vm *vm)
     c->regs[R_RSP] = VM_STACK;
     x86_set_rflags(c, FL_1);
     c->gdt = (TableReg){ VM_GDT, 0x1f };
-    c->idt = (TableReg){ VM_IDT, 32 * 16 - 1 };
+    c->idt = (TableReg){ VM_IDT, VM_VECTORS * 16 - 1 };
     c->tr = (SegmentCache){ .selector = 0x20, .attr = SEG_P | 0xb, .limit = 0x67, .base = VM_TSS };
     c->cpl = 0;
     atomic_store(&c->base.halted, false);

@@ -12,13 +12,15 @@
 #define VM_RAM    (16 * MiB)
 #define VM_GDT    0x1000u
 #define VM_IDT    0x2000u
-#define VM_STUBS  0x3000u  /* 32 handlers */
+#define VM_STUBS  0x3000u  /* VM_VECTORS handlers of 16 bytes */
 #define VM_TSS    0x4000u
 #define VM_TABLES 0x10000u /* PML4, PDPT, PD, and a PT for the first 2 MiB */
 #define VM_PT     (VM_TABLES + 0x3000u)
 #define VM_CODE   0x100000u
 #define VM_DATA   0x140000u
 #define VM_STACK  0x180000u /* top */
+
+#define VM_VECTORS 64
 
 /* What the handler found. */
 typedef struct VmFault {
