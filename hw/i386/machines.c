@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The boards of this build. */
+#include <string.h>
+#include "hw/machine.h"
+
+MachineConfig machine_config;
+const MachineType *current_machine;
+
+static const MachineType *const machines[] = { &machine_pc, &machine_none };
+
+const MachineType *machine_find(const char *name)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(machines); i++) {
+        const MachineType *m = machines[i];
+        if (strcmp(m->name, name) == 0 || (m->alias && strcmp(m->alias, name) == 0)) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
+void machine_foreach(void (*fn)(const MachineType *m, void *opaque), void *opaque)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(machines); i++) {
+        fn(machines[i], opaque);
+    }
+}
