@@ -24,6 +24,7 @@ typedef struct Fix {
 static char *write_file(const char *name, const void *data, size_t len)
 {
     char *path = g_build_filename(dir, name, NULL);
+    g_unlink(path);
     g_assert_true(g_file_set_contents_full(path, data, (gssize)len, G_FILE_SET_CONTENTS_NONE, 0600,
                                            NULL));
     return path;
