@@ -49,4 +49,16 @@ VmFault vm_run(Vm *vm, const void *code, size_t len);
 /* Runs from where RIP is. */
 VmFault vm_go(Vm *vm);
 
+/* Guest code, assembled here: CODE(name, "instructions") is run by RUN(name). */
+#define CODE_MODE(mode, name, text)                                                                \
+    extern const uint8_t code_##name[], code_##name##_end[];                                       \
+    __asm__(".pushsection .rodata\n\t.globl code_" #name ", code_" #name "_end\n\t" mode           \
+            "\ncode_" #name ":\n\t" text "\ncode_" #name "_end:\n\t.code64\n\t.popsection")
+#define CODE(name, text)   CODE_MODE(".code64", name, text)
+#define CODE32(name, text) CODE_MODE(".code32", name, text)
+#define CODE16(name, text) CODE_MODE(".code16", name, text)
+#define LEN(name)          ((size_t)(code_##name##_end - code_##name))
+#define RUN(name)          vm_run(vm, code_##name, LEN(name))
+#define RUN_AT(addr, name) vm_run_at(vm, addr, code_##name, LEN(name))
+
 #endif

@@ -5,20 +5,7 @@
  */
 #include <glib.h>
 #include <string.h>
-#include "accel/irqchip.h"
 #include "interp-vm.h"
-
-/* Guest code, assembled here: CODE(name, "instructions") is run by RUN(name). */
-#define CODE_MODE(mode, name, text)                                                                \
-    extern const uint8_t code_##name[], code_##name##_end[];                                       \
-    __asm__(".pushsection .rodata\n\t.globl code_" #name ", code_" #name "_end\n\t" mode           \
-            "\ncode_" #name ":\n\t" text "\ncode_" #name "_end:\n\t.code64\n\t.popsection")
-#define CODE(name, text)   CODE_MODE(".code64", name, text)
-#define CODE32(name, text) CODE_MODE(".code32", name, text)
-#define CODE16(name, text) CODE_MODE(".code16", name, text)
-#define LEN(name)          ((size_t)(code_##name##_end - code_##name))
-#define RUN(name)          vm_run(vm, code_##name, LEN(name))
-#define RUN_AT(addr, name) vm_run_at(vm, addr, code_##name, LEN(name))
 
 #define PG_P 1u
 #define PG_W 2u
@@ -538,157 +525,6 @@ static void test_icount(void)
     g_assert_cmpuint(c->tcg->icount - n, ==, 4);
 }
 
-/* ---- Interrupts: a chip with one line and vector 40 ---- */
-
-#define VECTOR 40
-
-static bool line;
-static unsigned acks;
-
-static bool fake_pending(CPUState *cpu)
-{
-    return line;
-}
-static int fake_ack(CPUState *cpu)
-{
-    line = false;
-    acks++;
-    return VECTOR;
-}
-static const IrqChipOps fake_chip = {
-    .name = "fake", .cpu_pending = fake_pending, .cpu_ack = fake_ack,
-};
-
-static void raise_line(void)
-{
-    line = true;
-    event_word_set(&c->base.event, CPU_REQ_INTERRUPT);
-    atomic_store(&c->base.exit_request, 1);
-}
-
-static void setup_irq(void)
-{
-    setup();
-    irqchip = &fake_chip;
-    acks = 0;
-    raise_line();
-}
-
-static void assert_interrupted(VmFault f, uint64_t rip)
-{
-    g_assert_cmpint(f.vector, ==, VECTOR);
-    g_assert_cmphex(f.rip, ==, rip);
-    g_assert_cmpuint(acks, ==, 1);
-}
-
-CODE(sti_nop, "nop; sti; inc %eax; inc %eax; inc %eax");
-CODE(sti_twice, "sti; sti; inc %eax; inc %eax");
-CODE(sti_ret, "mov $0x1000000, %ecx; 1: cli; call 2f; dec %ecx; jnz 1b; hlt; 2: sti; ret");
-CODE(movss, "sti; mov %ax, %ss; inc %ebx; inc %ebx");
-CODE(movss2, "cli; mov %ax, %ss; sti; inc %ebx; inc %ebx");
-CODE(sti_hlt, "sti; hlt; inc %ebx");
-CODE(popf_if, "pushq $0x202; popfq; inc %eax");
-
-/* The instruction after STI runs, then the interrupt comes; so too if STI ends a page. */
-static void test_sti_shadow(void)
-{
-    setup_irq();
-    assert_interrupted(RUN(sti_nop), VM_CODE + 4);
-    g_assert_cmphex(R(RAX), ==, 1);
-    setup_irq();
-    assert_interrupted(RUN_AT(VM_CODE + 0xffe, sti_nop), VM_CODE + 0x1002);
-    setup_irq();
-    assert_interrupted(RUN(sti_twice), VM_CODE + 2);
-    setup_irq();
-    assert_interrupted(RUN(popf_if), VM_CODE + LEN(popf_if) - 2);
-}
-
-/* Case 9: the window of one RET is enough. */
-static void test_sti_ret_loop(void)
-{
-    setup_irq();
-    assert_interrupted(RUN(sti_ret), VM_CODE + 5 + 1 + 5);
-    g_assert_cmphex(R(RCX), ==, 0x1000000);
-}
-
-/* MOV SS under STI's shadow makes no second one; STI after MOV SS does. */
-static void test_mov_ss_shadow(void)
-{
-    setup_irq();
-    R(RAX) = 0x10;
-    assert_interrupted(RUN(movss), VM_CODE + 3);
-    setup_irq();
-    R(RAX) = 0x10;
-    assert_interrupted(RUN(movss2), VM_CODE + 1 + 2 + 1 + 2);
-}
-
-/* STI's shadow covers HLT: it halts, and the interrupt that waits wakes it. */
-static void test_sti_hlt(void)
-{
-    setup_irq();
-    assert_interrupted(RUN(sti_hlt), VM_CODE + 2);
-}
-
-/* Case 10, 14: an NMI wakes; another one inside its handler waits for IRET, one only. */
-CODE(nmi_wait, "hlt; nop");
-static void test_nmi(void)
-{
-    VmFault f;
-
-    setup();
-    vm_run(vm, code_nmi_wait, LEN(nmi_wait));
-    event_word_set(&c->base.event, CPU_REQ_NMI);
-    f = vm_go(vm);
-    g_assert_cmpint(f.vector, ==, EXCP_NMI);
-    g_assert_true(c->nmi_blocked);
-    event_word_set(&c->base.event, CPU_REQ_NMI);
-    atomic_store(&c->base.exit_request, 1);
-    f = vm_go(vm);
-    g_assert_cmpint(f.vector, ==, -1);
-    g_assert_true(c->nmi_pending);
-}
-
-CODE(long_rep, "sti; nop; rep movsb");
-CODE(handler_iret, "incl (%rdx); iretq");
-
-/* An interrupt inside a long REP: the registers are mid-way, and IRET goes on with it. */
-static void test_rep_interrupted(void)
-{
-    uint8_t stub[16];
-
-    setup_irq();
-    for (unsigned n = 0; n < 0x8000; n++) {
-        vm->ram[VM_DATA + n] = (uint8_t)(n >> 4);
-    }
-    memset(vm->ram + VM_DATA + 0x10000, 0, 0x8000);
-    memcpy(stub, vm->ram + VM_STUBS + VECTOR * 16, 16);
-    memcpy(vm->ram + VM_STUBS + VECTOR * 16, code_handler_iret, LEN(handler_iret));
-    ram_block_written(vm->rb, VM_STUBS + VECTOR * 16, 16);
-    R(RDX) = VM_DATA + 0x20000;
-    mem64_set(VM_DATA + 0x20000, 0);
-    R(RSI) = VM_DATA;
-    R(RDI) = VM_DATA + 0x10000;
-    R(RCX) = 0x8000;
-    assert_ok(RUN(long_rep));
-    g_assert_cmphex(mem64(VM_DATA + 0x20000), ==, 1);
-    g_assert_cmpint(memcmp(vm->ram + VM_DATA, vm->ram + VM_DATA + 0x10000, 0x8000), ==, 0);
-}
-
-CODE(step, "pushq $0x102; popfq; inc %eax; inc %eax");
-
-/* TF set by POPF traps after the next instruction. */
-static void test_single_step(void)
-{
-    VmFault f;
-
-    setup();
-    f = RUN(step);
-    g_assert_cmpint(f.vector, ==, EXCP_DB);
-    g_assert_cmphex(f.rip, ==, VM_CODE + LEN(step) - 2);
-    g_assert_cmphex(R(RAX), ==, 1);
-    g_assert_cmphex(c->dr[6] & 0x4000, ==, 0x4000);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -714,12 +550,5 @@ int main(int argc, char **argv)
     g_test_add_func("/interp/real-mode", test_real_mode);
     g_test_add_func("/interp/eviction", test_eviction);
     g_test_add_func("/interp/icount", test_icount);
-    g_test_add_func("/interp/sti-shadow", test_sti_shadow);
-    g_test_add_func("/interp/sti-ret-loop", test_sti_ret_loop);
-    g_test_add_func("/interp/mov-ss-shadow", test_mov_ss_shadow);
-    g_test_add_func("/interp/sti-hlt", test_sti_hlt);
-    g_test_add_func("/interp/nmi", test_nmi);
-    g_test_add_func("/interp/rep-interrupted", test_rep_interrupted);
-    g_test_add_func("/interp/single-step", test_single_step);
     return g_test_run();
 }
