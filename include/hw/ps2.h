@@ -25,7 +25,7 @@ unsigned ps2_keyboard_leds(void);
 
 /*
  * "i8042" (ports 0x60, 0x64; ISA lines 1 and 12), "port92". Start-up: where the A20 gate goes;
- * the line is high when A20 is enabled.
+ * the line is high when A20 is enabled, and both may drive the same one.
  */
 void i8042_set_a20_out(DeviceState *i8042, IrqLine a20);
 void port92_set_a20_out(DeviceState *port92, IrqLine a20);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* -device: from options to a realized instance, and the help texts. */
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include "hw/core/core-internal.h"
+#include "qemu/option.h"
+
+/* ---- Help ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const DeviceType *const *)a)->name, (*(const DeviceType *const *)b)->name);
+}
+
+static const char *category_of(const DeviceType *t)
+{
+    return t->category ? t->category : "Misc";
+}
+
+static void collect_type(const DeviceType *type, void *opaque)
+{
+    if (type->user_creatable) {
+        g_ptr_array_add(opaque, (gpointer)type);
+    }
+}
+
+static void print_category(GPtrArray *types, const char *category)
+{
+    bool any = false;
+
+    for (guint i = 0; i < types->len; i++) {
+        const DeviceType *t = types->pdata[i];
+        g_autofree char *bus = NULL;
+
+        if (strcmp(category_of(t), category)) {
+            continue;
+        }
+        if (!any) {
+            printf("%s devices:\n", category);
+        }
+        any = true;
+        bus = strcmp(t->bus, "system") ? g_ascii_strup(t->bus, -1) : g_strdup("System");
+        printf("name \"%s\", bus %s", t->name, bus);
+        if (t->desc) {
+            printf(", desc \"%s\"", t->desc);
+        }
+        printf("\n");
+    }
+    if (any) {
+        printf("\n");
+    }
+}
+
+void device_print_help(void)
+{
+    static const char *const categories[] = {
+        "Controller/Bridge/Hub", "USB", "Storage", "Network", "Input", "Display", "Sound", "Misc",
+        "CPU", "Watchdog",
+    };
+    g_autoptr(GPtrArray) types = g_ptr_array_new();
+
+    device_type_foreach(collect_type, types);
+    qsort(types->pdata, types->len, sizeof(gpointer), by_name);
+    for (unsigned i = 0; i < ARRAY_SIZE(categories); i++) {
+        print_category(types, categories[i]);
+    }
+}
+
+static char *default_text(const Property *p)
+{
+    switch (p->kind) {
+    case PROP_STRING:
+        return p->defstr ? g_strdup_printf("\"%s\"", p->defstr) : NULL;
+    case PROP_CHARDEV:
+        return NULL;
+    case PROP_BOOL:
+        return g_strdup(p->defval ? "true" : "false");
+    case PROP_ENUM:
+        return g_strdup_printf("\"%s\"", p->value_names[p->defval]);
+    case PROP_INT32:
+        return g_strdup_printf("%" G_GINT64_FORMAT, p->defval);
+    default:
+        return g_strdup_printf("%" G_GUINT64_FORMAT, (uint64_t)p->defval);
+    }
+}
+
+static int prop_by_name(const void *a, const void *b)
+{
+    return strcmp((*(const Property *const *)a)->name, (*(const Property *const *)b)->name);
+}
+
+static void print_prop(const Property *p)
+{
+    g_autofree char *head = g_strdup_printf("%s=<%s>", p->name, property_kind_name(p));
+    g_autofree char *def = default_text(p);
+    const char *help = p->help ? p->help : "";
+
+    printf("  %-22s - %s%s", head, help, *help ? " " : "");
+    if (p->kind == PROP_ENUM) {
+        printf("(");
+        for (unsigned i = 0; p->value_names[i]; i++) {
+            printf("%s%s", i ? "/" : "", p->value_names[i]);
+        }
+        printf(") ");
+    }
+    if (def) {
+        printf("(default: %s)", def);
+    }
+    printf("\n");
+}
+
+void device_print_type_help(const DeviceType *type)
+{
+    g_autoptr(GPtrArray) props = g_ptr_array_new();
+
+    for (const Property *p = type->props; p && p->name; p++) {
+        g_ptr_array_add(props, (gpointer)p);
+    }
+    if (!props->len) {
+        printf("There are no options for %s.\n", type->name);
+        return;
+    }
+    qsort(props->pdata, props->len, sizeof(gpointer), prop_by_name);
+    printf("%s options:\n", type->name);
+    for (guint i = 0; i < props->len; i++) {
+        print_prop(props->pdata[i]);
+    }
+}
+
+/* ---- Creation ---- */
+
+static bool apply_opt(void *opaque, const char *key, const char *value, Error **errp)
+{
+    if (!strcmp(key, "driver") || !strcmp(key, "bus") || !strcmp(key, "id")) {
+        return true;
+    }
+    return device_set_prop(opaque, key, value, errp);
+}
+
+static bool apply_opts(DeviceState *dev, QemuOpts *opts, Error **errp)
+{
+    const char *id = qemu_opts_id(opts);
+
+    if (id && !device_set_id(dev, id, errp)) {
+        return false;
+    }
+    return qemu_opt_foreach(opts, apply_opt, dev, errp);
+}
+
+DeviceState *device_add_from_opts(QemuOpts *opts, Error **errp)
+{
+    const char *driver = qemu_opt_get(opts, "driver");
+    const char *bus_name = qemu_opt_get(opts, "bus");
+    const DeviceType *type;
+    DeviceState *dev;
+    Bus *bus = NULL;
+
+    if (!driver) {
+        if (qemu_opts_has_help(opts)) {
+            device_print_help();
+        } else {
+            error_setg(errp, "Parameter 'driver' is missing");
+        }
+        return NULL;
+    }
+    if (is_help_option(driver)) {
+        device_print_help();
+        return NULL;
+    }
+    type = device_type_find(driver);
+    if (!type) {
+        error_setg(errp, "'%s' is not a valid device model name", driver);
+        return NULL;
+    }
+    if (qemu_opts_has_help(opts)) {
+        device_print_type_help(type);
+        return NULL;
+    }
+    if (!type->user_creatable) {
+        error_setg(errp, "Parameter 'driver' expects a pluggable device type, '%s' is part of the "
+                         "board", driver);
+        return NULL;
+    }
+    if (bus_name && !(bus = bus_find(bus_name))) {
+        error_setg(errp, "Bus '%s' not found", bus_name);
+        return NULL;
+    }
+    dev = device_new(type);
+    if (!apply_opts(dev, opts, errp)) {
+        device_free(dev);
+        return NULL;
+    }
+    return device_realize(dev, bus, errp) ? dev : NULL;
+}
