@@ -55,29 +55,42 @@ static void make_tables(Vm *vm)
     put64(vm, VM_GDT + 24, 0x00cf9b000000ffffull);
 }
 
-Vm *vm_get(void)
+static RAMBlock *vm_ram(void)
 {
-    static Vm vm;
+    static RAMBlock *rb;
     static MemoryRegion mr;
     Error *err = NULL;
 
-    if (vm.c) {
-        return &vm;
+    if (!rb) {
+        memory_init();
+        memory_thread_register();
+        rb = ram_block_new("ram", VM_RAM, 0, -1, &err);
+        g_assert_nonnull(rb);
+        memory_region_init_ram(&mr, rb, "ram");
+        memory_region_add_subregion(memory_root(), 0, &mr, 0);
     }
-    memory_init();
-    memory_thread_register();
-    vm.rb = ram_block_new("ram", VM_RAM, 0, -1, &err);
-    g_assert_nonnull(vm.rb);
-    memory_region_init_ram(&mr, vm.rb, "ram");
-    memory_region_add_subregion(memory_root(), 0, &mr, 0);
-    vm.ram = vm.rb->host;
+    return rb;
+}
+
+Vm *vm_cpu(unsigned n)
+{
+    static Vm vms[4];
+    Vm *vm = &vms[n];
+    Error *err = NULL;
+
+    if (vm->c) {
+        return vm;
+    }
+    vm->rb = vm_ram();
+    vm->ram = vm->rb->host;
     x86_cpu_set_backend(&x86_tcg_backend);
     g_assert_true(x86_cpu_set_model("max", &err));
-    vm.c = x86_cpu_new(0, &err);
-    g_assert_nonnull(vm.c);
-    x86_cpu_reset(vm.c, false);
-    g_assert_true(tcg_engine_init(vm.c, &err));
-    return &vm;
+    vm->c = x86_cpu_new(n, &err);
+    g_assert_nonnull(vm->c);
+    x86_cpu_reset(vm->c, false);
+    vm->c->wait_for_sipi = false;
+    g_assert_true(tcg_engine_init(vm->c, &err));
+    return vm;
 }
 
 static void reset_common(Vm *vm)
@@ -85,6 +98,7 @@ static void reset_common(Vm *vm)
     X86CPU *c = vm->c;
 
     x86_cpu_reset(c, false);
+    c->wait_for_sipi = false;
     memset(vm->ram + 0x1000, 0, 0x8000);
     make_handlers(vm);
     make_tables(vm);

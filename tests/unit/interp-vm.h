@@ -34,8 +34,12 @@ typedef struct Vm {
     RAMBlock *rb;
 } Vm;
 
-/* Once a process. */
-Vm *vm_get(void);
+/* Made at the first call. CPU n (0..3) of the machine; all share the RAM. */
+Vm *vm_cpu(unsigned n);
+static inline Vm *vm_get(void)
+{
+    return vm_cpu(0);
+}
 /* Long mode, CPL 0, interrupts off, registers zero, RSP at VM_STACK. */
 void vm_reset_long(Vm *vm);
 /* Flat 32-bit protected mode, no paging; 16-bit real mode with zero segments. */
