@@ -195,6 +195,8 @@ static void decimal_adjust(X86CPU *c, bool subtract)
     }
     wr8(c, R_RAX, al);
     cc_result8(c, al, flags);
+    /* Undefined, and so on processors: the overflow of the whole adjustment. */
+    c->cc |= (subtract ? old & ~al : ~old & al) >> 7 & 1;
 }
 static void daa(X86CPU *c, const Insn *i)
 {
@@ -209,16 +211,19 @@ static void das(X86CPU *c, const Insn *i)
 
 static void ascii_adjust(X86CPU *c, bool subtract)
 {
-    uint16_t ax = rd16(c, R_RAX);
+    uint16_t ax = rd16(c, R_RAX), old = ax;
     uint32_t flags = 0;
 
     if ((ax & 15) > 9 || (c->cc & CC_AF)) {
         ax = subtract ? (uint16_t)(ax - 0x106) : (uint16_t)(ax + 0x106);
         flags = CC_AF | CC_CF;
     }
-    ax &= 0xff0f;
-    wr16(c, R_RAX, ax);
+    wr16(c, R_RAX, ax & 0xff0f);
+    /* The others are undefined; they come out as those of AX before its middle is cleared. */
     cc_result8(c, (uint8_t)ax, flags);
+    c->cc &= ~(CC_ZF | CC_SF);
+    c->cc |= (ax == 0 ? CC_ZF : 0) | (ax & 0x8000 ? CC_SF : 0);
+    c->cc |= (subtract ? old & ~ax : ~old & ax) >> 15 & CC_OF;
 }
 static void aaa(X86CPU *c, const Insn *i)
 {
@@ -241,12 +246,15 @@ static void aam(X86CPU *c, const Insn *i)
     cc_result8(c, al % base, 0);
     NEXT(c, i);
 }
+/* CF, AF and OF are undefined; they come out as those of the addition. */
 static void aad(X86CPU *c, const Insn *i)
 {
-    uint8_t al = (uint8_t)(rd8(c, R_RAX) + rd8(c, 16) * (uint8_t)i->imm);
+    uint8_t al = rd8(c, R_RAX), m = (uint8_t)(rd8(c, 16) * (uint8_t)i->imm);
+    uint8_t sum = (uint8_t)(al + m);
 
-    wr16(c, R_RAX, al);
-    cc_result8(c, al, 0);
+    wr16(c, R_RAX, sum);
+    cc_result8(c, sum, (sum < al ? CC_CF : 0) | ((al ^ m ^ sum) & 0x10 ? CC_AF : 0));
+    c->cc |= (al ^ sum) & (m ^ sum) & 0x80 ? CC_OF : 0;
     NEXT(c, i);
 }
 

@@ -279,6 +279,33 @@ static bool uses_mxcsr(const ZydisDecodedInstruction *zi, const ZydisDecodedOper
     return false;
 }
 
+/* VEX.W is the size of a general register or the memory in its place. */
+static bool has_gpr_form(ZydisMnemonic mn)
+{
+    switch (mn) {
+    case ZYDIS_MNEMONIC_VPCMPESTRI:
+    case ZYDIS_MNEMONIC_VPCMPESTRM:
+    case ZYDIS_MNEMONIC_VCVTSI2SS:
+    case ZYDIS_MNEMONIC_VCVTSI2SD:
+    case ZYDIS_MNEMONIC_VCVTSS2SI:
+    case ZYDIS_MNEMONIC_VCVTSD2SI:
+    case ZYDIS_MNEMONIC_VCVTTSS2SI:
+    case ZYDIS_MNEMONIC_VCVTTSD2SI:
+    case ZYDIS_MNEMONIC_VPEXTRB:
+    case ZYDIS_MNEMONIC_VPEXTRW:
+    case ZYDIS_MNEMONIC_VPEXTRD:
+    case ZYDIS_MNEMONIC_VPINSRB:
+    case ZYDIS_MNEMONIC_VPINSRW:
+    case ZYDIS_MNEMONIC_VPINSRD:
+    case ZYDIS_MNEMONIC_VEXTRACTPS:
+    case ZYDIS_MNEMONIC_VMOVD:
+    case ZYDIS_MNEMONIC_VMOVQ:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Fills *out from the operands. False: an instruction that no stub can run. */
 static bool generic_decode(const Decode *d, Insn *out)
 {
@@ -311,8 +338,8 @@ static bool generic_decode(const Decode *d, Insn *out)
     if (KEY_REG(key) == KC_GPR && KEY_RM(key) == KC_GPR) {
         return false; /* both would live in RAX; such are integer instructions (CRC32) */
     }
-    if (d->bits != 64 && (KEY_REG(key) == KC_GPR || KEY_RM(key) == KC_GPR)) {
-        key &= ~KEY_W; /* ignored outside 64-bit mode */
+    if (d->bits != 64 && has_gpr_form(zi->mnemonic)) {
+        key &= ~KEY_W; /* ignored outside 64-bit mode (SDM 2A, 2.3.5.3 and the instructions' notes) */
     }
     out->imm = key | modrm_key(zi, key);
     out->aux16 |= key & KEY_VEX ? SI_VEX : vec ? 0 : SI_NOSSE;

@@ -19,11 +19,14 @@
 #define DATA_SIZE   0x3000u /* the last page is read-only; what follows is not mapped */
 #define DATA_RW     0x2000u
 
+/* Streams are 64-bit code, or 32-bit code in compatibility mode. */
+extern bool diff_32;
+
 /* Registers that streams use as pointers and do not overwrite. */
-#define REG_PTR_A 14
-#define REG_PTR_B 15
-#define REG_INDEX 13
-#define REG_STACK 4
+#define REG_PTR_A (diff_32 ? 5u : 14u)
+#define REG_PTR_B (diff_32 ? 3u : 15u)
+#define REG_INDEX (diff_32 ? 99u : 13u) /* 32-bit code has none to spare */
+#define REG_STACK 4u
 
 typedef struct State {
     uint64_t gpr[16];
@@ -38,7 +41,7 @@ typedef struct State {
     uint64_t error, cr2;
 } State;
 
-#define MAX_INSNS 128
+#define MAX_INSNS 192
 
 typedef struct Stream {
     uint8_t code[CODE_SIZE];

@@ -23,6 +23,7 @@ typedef struct Template {
     ZydisInstructionCategory cat;
 } Template;
 
+bool diff_32;
 static Template *table;
 static unsigned table_n, class_n[4], *class_list[4];
 static unsigned wanted; /* CLASS_* */
@@ -110,6 +111,8 @@ static bool excluded(const ZydisDecodedInstruction *zi)
     case ZYDIS_MNEMONIC_ENTER:
     case ZYDIS_MNEMONIC_LEAVE:
     case ZYDIS_MNEMONIC_XABORT:
+    case ZYDIS_MNEMONIC_POPA:
+    case ZYDIS_MNEMONIC_POPAD:
         return true;
     default:
         return false;
@@ -164,12 +167,19 @@ static bool other_registers(const ZydisDecodedOperand *op, unsigned n)
     return false;
 }
 
+/* VEX.W set outside 64-bit mode: ignored, or #UD. */
+static bool vendors_differ(const ZydisDecodedInstruction *zi)
+{
+    return diff_32 && zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && zi->raw.vex.W &&
+           (zi->mnemonic == ZYDIS_MNEMONIC_VPINSRD || zi->mnemonic == ZYDIS_MNEMONIC_VPEXTRD);
+}
+
 static bool acceptable(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
 {
     return (zi->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY ||
             zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) &&
            !excluded(zi) && !other_registers(op, zi->operand_count) &&
-           guest_has(zi->meta.isa_set) &&
+           guest_has(zi->meta.isa_set) && !vendors_differ(zi) &&
            !(zi->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED);
 }
 
@@ -287,14 +297,16 @@ static void probe_opcode(Template base)
 unsigned gen_init(unsigned classes, const char *only)
 {
     wanted = only ? 0 : classes;
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    ZydisDecoderInit(&decoder,
+                     diff_32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32 : ZYDIS_MACHINE_MODE_LONG_64,
+                     diff_32 ? ZYDIS_STACK_WIDTH_32 : ZYDIS_STACK_WIDTH_64);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_CET, ZYAN_FALSE);
     for (unsigned n = 0; n < 2u * 2 * 4 * 2 * 4 * 256 * 2; n++) {
         Template t = { .mem = n & 1, .opcode = (uint8_t)(n >> 1), .map = (n >> 9) & 3,
                        .w = (n >> 11) & 1, .pp = (n >> 12) & 3, .l = (n >> 14) & 1,
                        .vex = (n >> 15) & 1 };
-        if ((t.vex && !t.map) || (!t.vex && t.l)) {
+        if ((t.vex && !t.map) || (!t.vex && (t.l || (diff_32 && t.w)))) {
             continue;
         }
         probe_opcode(t);
@@ -338,20 +350,20 @@ static unsigned put_imm(Rng *r, uint8_t *p, unsigned len)
 /* ModRM, SIB and displacement of a memory operand; *rex gets X and B. */
 static unsigned put_mem(Rng *r, unsigned reg, bool vsib, unsigned *rex, uint8_t *p)
 {
-    static const uint8_t bases[] = { REG_PTR_A, REG_PTR_A, REG_PTR_B, REG_STACK };
-    unsigned base = bases[rng_below(r, 4)], index = 4, scale = 0, n = 0;
+    const unsigned bases[] = { REG_PTR_A, REG_PTR_A, REG_PTR_B, REG_STACK };
+    unsigned base = bases[rng_below(r, 4)], regs = diff_32 ? 8 : 16, index = 4, scale = 0, n = 0;
     int32_t disp = (int32_t)rng_below(r, 0xc00) - 0x600;
     bool wild = rng_below(r, 150) == 0;
     if (wild) {
-        base = rng_below(r, 16);
+        base = rng_below(r, regs);
     }
     if (rng_below(r, 12)) {
         disp &= ~31;
     }
     if (vsib) {
-        index = rng_below(r, 16);
+        index = rng_below(r, regs);
         scale = rng_below(r, 4);
-    } else if (rng_below(r, 8) == 0) {
+    } else if (!diff_32 && rng_below(r, 8) == 0) {
         index = REG_INDEX;
         scale = rng_below(r, 4);
     }
@@ -375,6 +387,9 @@ static unsigned put_mem(Rng *r, unsigned reg, bool vsib, unsigned *rex, uint8_t 
 static unsigned put_rip_relative(Rng *r, unsigned reg, uint64_t next, uint8_t *p)
 {
     int32_t disp = (int32_t)(DATA_ADDR + 0x400 + (rng_below(r, 0x400) & ~15u) - next);
+    if (diff_32) { /* absolute */
+        disp += (int32_t)next;
+    }
     p[0] = (uint8_t)((reg & 7) << 3 | 5);
     memcpy(p + 1, &disp, 4);
     return 5;
@@ -410,8 +425,9 @@ static bool clobbers(const ZydisDecodedInstruction *zi, const ZydisDecodedOperan
 
 static unsigned instance(Rng *r, const Template *t, uint64_t addr, uint8_t *p)
 {
-    unsigned reg = t->digit >= 0 ? (unsigned)t->digit : rng_below(r, 16);
-    unsigned vvvv = t->vex ? rng_below(r, 16) : 0, rex = reg & 8 ? 4 : 0, n, mlen = 0;
+    unsigned regs = diff_32 ? 8 : 16;
+    unsigned reg = t->digit >= 0 ? (unsigned)t->digit : rng_below(r, regs);
+    unsigned vvvv = t->vex ? rng_below(r, regs) : 0, rex = reg & 8 ? 4 : 0, n, mlen = 0;
     uint8_t tail[24];
     bool vsib = t->vex && t->map == 2 && t->opcode >= 0x90 && t->opcode <= 0x93;
     bool rip = t->mem && !vsib && rng_below(r, 12) == 0 && t->mn != ZYDIS_MNEMONIC_FNSTENV &&
@@ -422,19 +438,26 @@ static unsigned instance(Rng *r, const Template *t, uint64_t addr, uint8_t *p)
     } else if (t->has_modrm && t->mem && !rip) {
         mlen = put_mem(r, reg, vsib, &rex, tail);
     } else if (t->has_modrm && !rip) {
-        unsigned rm = rng_below(r, 16);
+        unsigned rm = rng_below(r, regs);
         rex |= rm & 8 ? 1 : 0;
         tail[mlen++] = (uint8_t)(0xc0 | (reg & 7) << 3 | (rm & 7));
     } else if (!t->has_modrm && !t->fixed) {
-        rex = rng_below(r, 2); /* a register in the opcode */
+        rex = diff_32 ? 0 : rng_below(r, 2); /* a register in the opcode */
     }
+    static const uint8_t segments[] = { 0x2e, 0x36, 0x3e, 0x26 };
     unsigned lock = t->mem && t->cls == CLASS_INT && rng_below(r, 6) == 0;
     n = 0;
     if (lock) {
         p[n++] = 0xf0;
     }
+    if (t->mem && rng_below(r, 20) == 0) {
+        p[n++] = segments[rng_below(r, 4)];
+    }
+    if (t->mem && !diff_32 && rng_below(r, 20) == 0) {
+        p[n++] = 0x67;
+    }
     bool vex_no_vvvv = t->vex && rng_below(r, 4) == 0;
-    n += put_head(t, rex, vex_no_vvvv ? 0 : vvvv, rng_below(r, 3) == 0, p + n);
+    n += put_head(t, rex, vex_no_vvvv ? 0 : vvvv, !diff_32 && rng_below(r, 3) == 0, p + n);
     if (rip) {
         mlen = put_rip_relative(r, reg, addr + n + 5 + t->imm, tail);
     }
@@ -451,14 +474,18 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
     uint8_t b[8];
     if (t->cat == ZYDIS_CATEGORY_STRINGOP || t->mn == ZYDIS_MNEMONIC_MASKMOVDQU ||
         t->mn == ZYDIS_MNEMONIC_VMASKMOVDQU || t->mn == ZYDIS_MNEMONIC_MASKMOVQ) {
-        uint8_t lea_rdi[] = { 0x49, 0x8d, 0xbe, 0, 0, 0, 0 }, lea_rsi[] = { 0x49, 0x8d, 0xb7, 0, 0, 0, 0 };
+        uint8_t lea_rdi[] = { 0x49, 0x8d, 0xbe, 0, 0, 0, 0 };
+        uint8_t lea_rsi[] = { 0x49, 0x8d, 0xb7, 0, 0, 0, 0 };
+        unsigned skip = diff_32 ? 1 : 0; /* no REX; [ebp], [ebx] */
         uint8_t ecx[] = { 0xb9, (uint8_t)rng_below(r, 40), 0, 0, 0 };
         int32_t d = (int32_t)rng_below(r, 0x400) - 0x200;
         memcpy(lea_rdi + 3, &d, 4);
         d = (int32_t)rng_below(r, 0x400) - 0x200;
         memcpy(lea_rsi + 3, &d, 4);
-        emit(o, lea_rdi, 7);
-        emit(o, lea_rsi, 7);
+        lea_rdi[2] = diff_32 ? 0xbd : 0xbe;
+        lea_rsi[2] = diff_32 ? 0xb3 : 0xb7;
+        emit(o, lea_rdi + skip, 7 - skip);
+        emit(o, lea_rsi + skip, 7 - skip);
         emit(o, ecx, 5);
     } else if (t->cat == ZYDIS_CATEGORY_AVX2GATHER && rng_below(r, 12)) {
         /* vpsrld/q index, index, 24/56: small offsets */
@@ -481,7 +508,7 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
             b[1] = 0x83;
             b[2] = (uint8_t)(0xe0 | (x & 7));
             b[3] = 0x7f;
-            emit(o, b, 4);
+            emit(o, b + diff_32, 4u - diff_32);
         }
     }
 }
@@ -540,7 +567,7 @@ static void random_instance(Rng *r, Out *o)
             /* RIP-relative: what was put in front moved it */
             int32_t disp;
             memcpy(&disp, p + zi.raw.disp.offset, 4);
-            uint64_t want = CODE_ADDR + o->pos + len;
+            uint64_t want = diff_32 ? 0 : CODE_ADDR + o->pos + len;
             disp = (int32_t)(DATA_ADDR + 0x800 + (rng_below(r, 0x400) & ~15u) - want);
             memcpy(p + zi.raw.disp.offset, &disp, 4);
         }
@@ -552,14 +579,89 @@ static void random_instance(Rng *r, Out *o)
     }
 }
 
-/* A conditional jump or JRCXZ over the next instruction. */
+/* ---- Control flow and what needs its registers set up ---- */
+
+/* A conditional jump, LOOPcc or JRCXZ over the next instruction. */
 static void random_branch(Rng *r, Out *o)
 {
-    uint8_t b[2] = { (uint8_t)(rng_below(r, 8) ? 0x70 | rng_below(r, 16) : 0xe3), 0 };
-    emit(o, b, 2);
+    uint8_t b[6] = { 0 };
+    unsigned len = 2;
+    switch (rng_below(r, 4)) {
+    case 0:
+        b[0] = (uint8_t)(0xe0 | rng_below(r, 4));
+        break;
+    case 1: /* the long form */
+        b[0] = 0x0f;
+        b[1] = (uint8_t)(0x80 | rng_below(r, 16));
+        len = 6;
+        break;
+    default:
+        b[0] = (uint8_t)(0x70 | rng_below(r, 16));
+        break;
+    }
+    emit(o, b, len);
     unsigned jump = o->pos;
     random_instance(r, o);
-    o->s->code[jump - 1] = (uint8_t)(o->pos - jump);
+    o->s->code[jump - (len == 6 ? 4 : 1)] = (uint8_t)(o->pos - jump);
+}
+
+static void emit32(Out *o, const uint8_t *p, unsigned len, uint32_t v)
+{
+    uint8_t b[16];
+    memcpy(b, p, len);
+    memcpy(b + len, &v, 4);
+    emit(o, b, len + 4);
+}
+
+#define EMIT(o, ...)                                                                               \
+    do {                                                                                           \
+        const uint8_t bytes_[] = { __VA_ARGS__ };                                                  \
+        emit(o, bytes_, sizeof(bytes_));                                                           \
+    } while (0)
+#define EMIT32(o, v, ...)                                                                          \
+    do {                                                                                           \
+        const uint8_t bytes_[] = { __VA_ARGS__ };                                                  \
+        emit32(o, bytes_, sizeof(bytes_), v);                                                      \
+    } while (0)
+
+static void random_flow(Rng *r, Out *o)
+{
+    uint32_t here = (uint32_t)(CODE_ADDR + o->pos), n = 8 * rng_below(r, 3);
+    switch (rng_below(r, diff_32 ? 6 : 9)) {
+    case 0:
+        EMIT(o, 0xe8, 0, 0, 0, 0); /* call */
+        break;
+    case 1:
+        EMIT(o, 0xeb, 0x00);
+        break;
+    case 2:
+        EMIT32(o, here + 6, 0x68); /* push imm; ret */
+        EMIT(o, 0xc3);
+        break;
+    case 3:
+        EMIT32(o, here + 8, 0x68);
+        EMIT(o, 0xc2, (uint8_t)n, 0); /* ret imm */
+        break;
+    case 4:
+        EMIT32(o, here + 7, 0xb8); /* mov eax, imm; jmp rax or call rax */
+        EMIT(o, 0xff, rng_below(r, 2) ? 0xe0 : 0xd0);
+        break;
+    case 5: /* push imm; popf: arithmetic flags, DF, ID */
+        EMIT32(o, (uint32_t)rng_next(r) & 0x200cd5, 0x68);
+        EMIT(o, 0x9d);
+        break;
+    case 6:
+        EMIT(o, 0xc8, (uint8_t)rng_next(r), 0, (uint8_t)rng_below(r, 2)); /* enter */
+        break;
+    case 7:
+        EMIT(o, 0x48, 0x8d, 0x6c, 0x24, (uint8_t)n); /* lea rbp, [rsp+n]; leave */
+        EMIT(o, 0xc9);
+        break;
+    default:
+        EMIT(o, 0x49, 0x8d, 0x5e, (uint8_t)n); /* lea rbx, [r14+n]; xlat */
+        EMIT(o, 0xd7);
+        break;
+    }
 }
 
 static void random_bytes(Rng *r, Out *o)
@@ -686,7 +788,13 @@ static void random_state(Rng *r, State *s)
     s->gpr[REG_PTR_A] = DATA_ADDR + 0x800;
     s->gpr[REG_PTR_B] = DATA_ADDR + 0x1000;
     s->gpr[REG_STACK] = DATA_ADDR + 0x1800;
-    s->gpr[REG_INDEX] = rng_below(r, 8) ? 16 * rng_below(r, 8) : rng_below(r, 128);
+    if (diff_32) {
+        for (unsigned n = 0; n < 8; n++) {
+            s->gpr[n] = (uint32_t)s->gpr[n];
+        }
+    } else {
+        s->gpr[REG_INDEX] = rng_below(r, 8) ? 16 * rng_below(r, 8) : rng_below(r, 128);
+    }
     s->rflags = 0x202 | (rng_next(r) & 0x8d5) | (rng_below(r, 8) ? 0 : 0x400);
     random_data(r, &s->ymm[0][0], sizeof(s->ymm));
     s->mxcsr = 0x1f80;
@@ -711,6 +819,8 @@ void gen_stream(Rng *r, Stream *s)
     while (s->n < count) {
         if (rng_below(r, 16) == 0) {
             random_branch(r, &o);
+        } else if (class_n[0] && rng_below(r, 24) == 0) {
+            random_flow(r, &o);
         } else {
             random_instance(r, &o);
         }

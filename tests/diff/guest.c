@@ -31,6 +31,7 @@
 static const uint32_t data_phys[] = { 0x30000, 0x38000, 0x34000 };
 
 #define SEL_KCODE 0x10
+#define SEL_UCODE32 0x23
 #define SEL_UDATA 0x2b
 #define SEL_UCODE 0x33
 #define SEL_TSS   0x40
@@ -64,6 +65,7 @@ static void make_tables(void)
     }
     put64(GDT + SEL_KCODE, 0x00af9b000000ffff);
     put64(GDT + 0x18, 0x00cf93000000ffff);
+    put64(GDT + 0x20, 0x00cffb000000ffff);
     put64(GDT + 0x28, 0x00cff3000000ffff);
     put64(GDT + 0x30, 0x00affb000000ffff);
     for (unsigned v = 0; v < 32; v++) {
@@ -208,10 +210,10 @@ static void set_system_state(void)
 static void set_user_segments(void)
 {
     cpu->cpl = 3;
-    set_seg(R_CS, SEL_UCODE, 0xa0fb);
+    set_seg(R_CS, diff_32 ? SEL_UCODE32 : SEL_UCODE, diff_32 ? 0xc0fb : 0xa0fb);
     set_seg(R_SS, SEL_UDATA, 0xc0f3);
-    set_seg(R_DS, 0, SEG_UNUSABLE);
-    set_seg(R_ES, 0, SEG_UNUSABLE);
+    set_seg(R_DS, diff_32 ? SEL_UDATA : 0, diff_32 ? 0xc0f3 : SEG_UNUSABLE);
+    set_seg(R_ES, diff_32 ? SEL_UDATA : 0, diff_32 ? 0xc0f3 : SEG_UNUSABLE);
     set_seg(R_FS, 0, SEG_UNUSABLE);
     set_seg(R_GS, 0, SEG_UNUSABLE);
 }

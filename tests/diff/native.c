@@ -19,6 +19,8 @@ typedef struct Native {
     uint64_t gpr[16];
     uint64_t rip, rflags;
     uint64_t saved_rsp;
+    uint32_t far_offset; /* of the jump into 32-bit code */
+    uint32_t far_selector;
 } Native;
 
 Native native_ctl __attribute__((visibility("hidden")));
@@ -28,6 +30,7 @@ static struct sigaction old_sigfpe;
 static uint8_t *code_rw, *data;
 
 void native_enter(void);
+void native_enter_32(void);
 extern const char native_resume[] __attribute__((visibility("hidden")));
 
 #define G(n) "native_ctl+1024+8*" #n "(%rip)"
@@ -45,12 +48,24 @@ __asm__(".text\n"
         "  mov " G(12) ", %r12\n  mov " G(13) ", %r13\n  mov " G(14) ", %r14\n"
         "  mov " G(15) ", %r15\n"
         "  jmp *" G(16) "\n"
+        ".size native_enter, .-native_enter\n"
+        ".globl native_enter_32\n.hidden native_enter_32\n.type native_enter_32,@function\n"
+        "native_enter_32:\n"
+        "  push %rbx\n  push %rbp\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
+        "  mov %rsp, " G(18) "\n"
+        "  mov $0x2b, %eax\n  mov %eax, %ds\n  mov %eax, %es\n"
+        "  mov $7, %eax\n  xor %edx, %edx\n"
+        "  xrstor64 native_ctl(%rip)\n"
+        "  pushq " G(17) "\n  popfq\n"
+        "  mov " G(0) ", %rax\n  mov " G(1) ", %rcx\n  mov " G(2) ", %rdx\n  mov " G(3) ", %rbx\n"
+        "  mov " G(4) ", %rsp\n  mov " G(5) ", %rbp\n  mov " G(6) ", %rsi\n  mov " G(7) ", %rdi\n"
+        "  ljmp *" G(19) "\n"
         ".globl native_resume\n.hidden native_resume\n"
         "native_resume:\n"
         "  fninit\n  vzeroupper\n  cld\n"
         "  pop %r15\n  pop %r14\n  pop %r13\n  pop %r12\n  pop %rbp\n  pop %rbx\n"
         "  ret\n"
-        ".size native_enter, .-native_enter\n");
+        ".size native_enter_32, .-native_enter_32\n");
 
 static void read_fp(const ucontext_t *uc, State *o)
 {
@@ -104,6 +119,7 @@ static void on_signal(int sig, siginfo_t *si, void *opaque)
     g[REG_RIP] = (greg_t)(uintptr_t)native_resume;
     g[REG_RSP] = (greg_t)native_ctl.saved_rsp;
     g[REG_EFL] = 0x202;
+    g[REG_CSGSFS] = (g[REG_CSGSFS] & ~0xffffll) | 0x33;
 }
 
 bool native_init(void)
@@ -172,5 +188,11 @@ void native_run(const State *in, State *out)
     ctl->rflags = in->rflags;
     result = out;
     active = 1;
-    native_enter();
+    if (diff_32) {
+        ctl->far_offset = (uint32_t)in->rip;
+        ctl->far_selector = 0x23;
+        native_enter_32();
+    } else {
+        native_enter();
+    }
 }
