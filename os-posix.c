@@ -1,2 +1,331 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "qemu/compiler.h"
+/* What the process asks of a POSIX host: realtime, background, pid file, signals. */
+#include "qemu/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "qemu/host-limits.h"
+#include "qemu/thread.h"
+
+/* ---- Realtime ---- */
+
+static MemLock memory_locked;
+
+MemLock os_memory_locked(void)
+{
+    return memory_locked;
+}
+
+uint64_t os_locked_bytes(void)
+{
+    char *text;
+    uint64_t kib = 0;
+
+    if (g_file_get_contents("/proc/self/status", &text, NULL, NULL)) {
+        char *line = strstr(text, "\nVmLck:");
+        kib = line ? g_ascii_strtoull(line + 7, NULL, 10) : 0;
+        g_free(text);
+    }
+    return kib * 1024;
+}
+
+static bool lock_memory(MemLock mode, Error **errp)
+{
+    int flags = MCL_CURRENT | MCL_FUTURE | (mode == MEM_LOCK_ON_FAULT ? MCL_ONFAULT : 0);
+
+    if (mlockall(flags) < 0) {
+        error_setg_errno(errp, errno, "locking memory (-realtime, -overcommit mem-lock)");
+        return false;
+    }
+    if (os_locked_bytes() == 0) {
+        munlockall();
+        error_setg(errp, "locking memory (-realtime, -overcommit mem-lock): the host took the call "
+                         "but locked nothing (VmLck is 0 in /proc/self/status)");
+        return false;
+    }
+    /*
+     * With everything locked, address space that malloc() reserves for further arenas counts
+     * against RLIMIT_MEMLOCK, and memory given back would have to be faulted in again.
+     */
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+    memory_locked = mode;
+    return true;
+}
+
+static void warn_one(void *opaque, const char *text)
+{
+    warn_report("%s", text);
+}
+
+bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **errp)
+{
+    HostLimits h;
+    bool ok;
+
+    if (!cfg->enabled && cfg->mem_lock == MEM_LOCK_OFF) {
+        return true;
+    }
+    host_limits_read(&h, cfg);
+    ok = (!cfg->enabled || host_limits_check_policy(&h, cfg, errp)) &&
+         (cfg->mem_lock == MEM_LOCK_OFF ||
+          host_limits_check_memory(&h, cfg, bytes_needed, errp));
+    if (ok) {
+        host_limits_warnings(&h, cfg, bytes_needed, warn_one, NULL);
+        ok = cfg->mem_lock == MEM_LOCK_OFF || lock_memory(cfg->mem_lock, errp);
+    }
+    host_limits_free(&h);
+    if (ok && cfg->enabled) {
+        qemu_init_realtime(cfg->policy, cfg->max_priority);
+    }
+    return ok;
+}
+
+/* ---- Background ---- */
+
+static int ready_fd = -1; /* the command waits for a byte on the other end */
+static bool daemonized;
+
+bool os_is_daemonized(void)
+{
+    return daemonized;
+}
+
+/* The command's own process: ends when the background process is ready, or has failed. */
+static QEMU_NORETURN void wait_until_ready(int fd)
+{
+    char byte;
+    ssize_t n;
+
+    do {
+        n = read(fd, &byte, 1);
+    } while (n < 0 && errno == EINTR);
+    _exit(n == 1 ? 0 : 1);
+}
+
+bool os_daemonize(Error **errp)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0) {
+        error_setg_errno(errp, errno, "-daemonize: cannot make a pipe");
+        return false;
+    }
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid > 0) {
+        close(fds[1]);
+        wait_until_ready(fds[0]);
+    }
+    close(fds[0]);
+    if (pid < 0) {
+        close(fds[1]);
+        error_setg_errno(errp, errno, "-daemonize: cannot make a process");
+        return false;
+    }
+    setsid();
+    /* Once more: no leader of a session, so no terminal can become its own by accident. */
+    pid = fork();
+    if (pid > 0) {
+        _exit(0);
+    }
+    if (pid < 0) {
+        error_setg_errno(errp, errno, "-daemonize: cannot make a process");
+        return false; /* the pipe closes with this process, so the command fails */
+    }
+    umask(027);
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN);
+    ready_fd = fds[1];
+    daemonized = true;
+    return true;
+}
+
+bool os_setup_post(Error **errp)
+{
+    if (!daemonized || ready_fd < 0) {
+        return true;
+    }
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd < 0 || chdir("/") < 0) {
+        error_setg_errno(errp, errno, "-daemonize: cannot leave for the background");
+        if (null_fd >= 0) {
+            close(null_fd);
+        }
+        return false;
+    }
+    fflush(NULL);
+    dup2(null_fd, STDIN_FILENO);
+    dup2(null_fd, STDOUT_FILENO);
+    dup2(null_fd, STDERR_FILENO);
+    close(null_fd);
+    ssize_t n;
+    do {
+        n = write(ready_fd, "", 1);
+    } while (n < 0 && errno == EINTR);
+    close(ready_fd);
+    ready_fd = -1;
+    return true;
+}
+
+/* ---- Pid file ---- */
+
+static struct {
+    char *path; /* absolute; NULL: none */
+    int fd;
+    pid_t owner;
+} pid_file = { .fd = -1 };
+
+/* The file may have been removed by its last owner between open() and lock: then try again. */
+static bool same_file(int fd, const char *path)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static bool pidfile_open(const char *path, int *fd, Error **errp)
+{
+    for (;;) {
+        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (*fd < 0) {
+            error_setg_errno(errp, errno, "-pidfile %s: cannot write the file", path);
+            return false;
+        }
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+        if (fcntl(*fd, F_SETLK, &lock) < 0) {
+            int err = errno;
+            lock.l_pid = 0;
+            fcntl(*fd, F_GETLK, &lock);
+            if (err == EACCES || err == EAGAIN) {
+                error_setg(errp, "-pidfile %s: process %d uses it; choose another file", path,
+                           (int)lock.l_pid);
+            } else {
+                error_setg_errno(errp, err, "-pidfile %s: cannot lock the file", path);
+            }
+            close(*fd);
+            return false;
+        }
+        if (same_file(*fd, path)) {
+            return true;
+        }
+        close(*fd);
+    }
+}
+
+bool os_create_pidfile(const char *path, Error **errp)
+{
+    char text[32];
+    int fd;
+
+    if (!pidfile_open(path, &fd, errp)) {
+        return false;
+    }
+    int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, text, len, 0) != len) {
+        error_setg_errno(errp, errno, "-pidfile %s: cannot write the file", path);
+        unlink(path);
+        close(fd);
+        return false;
+    }
+    pid_file.path = g_canonicalize_filename(path, NULL);
+    pid_file.fd = fd; /* open for as long as the lock is meant to hold */
+    pid_file.owner = getpid();
+    atexit(os_cleanup);
+    return true;
+}
+
+void os_cleanup(void)
+{
+    if (pid_file.path && pid_file.owner == getpid()) {
+        unlink(pid_file.path);
+        close(pid_file.fd);
+        g_free(pid_file.path);
+        pid_file.path = NULL;
+        pid_file.fd = -1;
+    }
+}
+
+void os_set_proc_name(const char *name)
+{
+    prctl(PR_SET_NAME, name);
+}
+
+/* ---- Signals ---- */
+
+static void (*_Atomic terminate_fn)(void);
+static _Atomic int terminate_signal;
+static _Atomic pid_t terminate_sender;
+
+static void on_terminate(int sig, siginfo_t *info, void *context)
+{
+    int none = 0;
+
+    if (atomic_compare_exchange_strong(&terminate_signal, &none, sig)) {
+        atomic_store(&terminate_sender, info->si_code <= 0 ? info->si_pid : 0);
+    }
+    void (*fn)(void) = atomic_load(&terminate_fn);
+    if (fn) {
+        int saved_errno = errno;
+        fn();
+        errno = saved_errno;
+    }
+}
+
+void os_setup_signals(void (*fn)(void))
+{
+    static const int signals[] = { SIGINT, SIGHUP, SIGTERM };
+    struct sigaction sa = { .sa_sigaction = on_terminate, .sa_flags = SA_SIGINFO | SA_RESTART };
+    sigset_t set;
+
+    atomic_store(&terminate_fn, fn);
+    sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+        sigaction(signals[i], &sa, NULL);
+        sigaddset(&set, signals[i]);
+    }
+    /* Whoever started us may have blocked them. */
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void os_report_termination(void)
+{
+    int sig = atomic_load(&terminate_signal);
+    pid_t pid = atomic_load(&terminate_sender);
+    char path[32], *name = NULL;
+
+    if (!sig) {
+        return;
+    }
+    if (!pid) {
+        error_report("terminating on signal %d", sig);
+        return;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    g_file_get_contents(path, &name, NULL, NULL);
+    error_report("terminating on signal %d from pid %d (%s)", sig, (int)pid,
+                 name ? g_strstrip(name) : "<unknown process>");
+    g_free(name);
+}
+
+void os_set_line_buffering(void)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+}

@@ -1,2 +1,264 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "qemu/compiler.h"
+/* The option groups, and configuration files that fill them. */
+#include "qemu/config.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+#define S(name, help) { name, QEMU_OPT_STRING, help }
+#define B(name, help) { name, QEMU_OPT_BOOL, help }
+#define N(name, help) { name, QEMU_OPT_NUMBER, help }
+#define END           { NULL }
+
+static const QemuOptDesc machine_desc[] = {
+    S("type", "machine type"),
+    S("accel", "accelerators to try, separated by ':'"),
+    S("kernel-irqchip", "on, off or split"),
+    B("hpet", "high precision event timer"),
+    S("acpi", "ACPI tables: on, off or auto"),
+    B("usb", "USB controller"),
+    S("smm", "system management mode: on, off or auto"),
+    S("vmport", "VMware I/O port: on, off or auto"),
+    B("graphics", "firmware output on a display"),
+    B("dump-guest-core", "guest memory in core dumps"),
+    B("mem-merge", "let the host merge equal pages"),
+    S("memory-backend", "name of the main memory"),
+    S("kernel", "as -kernel"), S("initrd", "as -initrd"), S("append", "as -append"),
+    S("firmware", "as -bios"), END
+};
+static const QemuOptDesc accel_desc[] = {
+    S("accel", "kvm, tcg or qtest"),
+    S("thread", "tcg: single or multi"),
+    N("tb-size", "tcg: MiB of translated code"),
+    S("kernel-irqchip", "kvm: on, off or split"),
+    END
+};
+static const QemuOptDesc smp_desc[] = {
+    N("cpus", "CPUs at start"), N("maxcpus", "CPUs with those plugged in later"),
+    N("sockets", NULL), N("dies", "dies in a socket"), N("cores", "cores in a die"),
+    N("threads", "threads in a core"), END
+};
+static const QemuOptDesc memory_desc[] = { S("size", "in MiB, or with a suffix"), END };
+static const QemuOptDesc name_desc[] = {
+    S("guest", "name of the guest"), S("process", "name of the process"),
+    B("debug-threads", "threads have names (always so)"), END
+};
+static const QemuOptDesc boot_desc[] = {
+    S("order", "letters: a, b, c, d, n"), S("once", "the same, for the first boot"),
+    B("menu", "boot menu of the firmware"), N("splash-time", "ms to show it"),
+    B("strict", "only devices that are named"), END
+};
+static const QemuOptDesc global_desc[] = {
+    S("driver", NULL), S("property", NULL), S("value", NULL), END
+};
+static const QemuOptDesc realtime_desc[] = {
+    S("maxprio", "priority of event threads, 2 to 99; CPUs get one less"),
+    S("policy", "rr or fifo"),
+    S("mlock", "lock memory: on, off or on-fault"),
+    S("vcpus", "not yet supported"), S("vcpu-affinity", "not yet supported"),
+    S("event-affinity", "not yet supported"), S("latency-warn", "not yet supported"),
+    S("check", "not yet supported"), END
+};
+static const QemuOptDesc overcommit_desc[] = {
+    S("mem-lock", "lock memory: on, off or on-fault"),
+    B("cpu-pm", "the guest may idle the host's CPU"), END
+};
+static const QemuOptDesc action_desc[] = {
+    S("reboot", "reset or shutdown"), S("shutdown", "poweroff or pause"),
+    S("panic", "pause, shutdown, exit-failure or none"),
+    S("watchdog", "reset, shutdown, poweroff, inject-nmi, pause, debug or none"), END
+};
+static const QemuOptDesc rtc_desc[] = {
+    S("base", "utc, localtime or a date"), S("clock", "host, rt or vm"),
+    S("driftfix", "none or slew"), END
+};
+static const QemuOptDesc msg_desc[] = {
+    B("timestamp", "messages begin with the time"),
+    B("guest-name", "messages begin with the guest's name"), END
+};
+static const QemuOptDesc mon_desc[] = {
+    S("chardev", "id of the character device"), S("mode", "readline or control"),
+    B("pretty", "indented output"), END
+};
+static const QemuOptDesc chardev_desc[] = {
+    S("backend", "null, stdio, file, pty, socket or ringbuf"),
+    S("path", NULL), S("input-path", NULL), B("append", NULL), S("host", NULL), S("port", NULL),
+    S("fd", NULL), B("ipv4", NULL), B("ipv6", NULL), S("to", NULL), B("wait", NULL),
+    B("server", NULL), B("delay", NULL), B("nodelay", NULL), N("reconnect", NULL),
+    B("telnet", NULL), B("websocket", NULL), B("abstract", NULL), B("tight", NULL),
+    B("signal", NULL), B("mux", NULL), { "size", QEMU_OPT_SIZE, NULL },
+    S("logfile", NULL), B("logappend", NULL), END
+};
+
+#define GROUP(var, group, implied, merge, keys)                                                   \
+    static QemuOptsList var = { .name = group, .implied_opt_name = implied,                       \
+                                .merge_lists = merge, .desc = keys }
+GROUP(machine_opts, "machine", "type", true, machine_desc);
+GROUP(accel_opts, "accel", "accel", false, accel_desc);
+GROUP(smp_opts, "smp-opts", "cpus", true, smp_desc);
+GROUP(memory_opts, "memory", "size", true, memory_desc);
+GROUP(name_opts, "name", "guest", true, name_desc);
+GROUP(boot_opts, "boot-opts", "order", true, boot_desc);
+GROUP(global_opts, "global", "driver", false, global_desc);
+GROUP(realtime_opts, "realtime", NULL, true, realtime_desc);
+GROUP(overcommit_opts, "overcommit", NULL, true, overcommit_desc);
+GROUP(action_opts, "action", NULL, true, action_desc);
+GROUP(rtc_opts, "rtc", "base", true, rtc_desc);
+GROUP(msg_opts, "msg", NULL, true, msg_desc);
+GROUP(mon_opts, "mon", "chardev", false, mon_desc);
+GROUP(chardev_opts, "chardev", "backend", false, chardev_desc);
+/* Each driver judges its own properties. */
+GROUP(device_opts, "device", "driver", false, NULL);
+/* clang-format on */
+
+static QemuOptsList *const builtin_groups[] = {
+    &machine_opts, &accel_opts, &smp_opts, &memory_opts, &name_opts, &boot_opts,
+    &global_opts, &realtime_opts, &overcommit_opts, &action_opts, &rtc_opts, &msg_opts,
+    &mon_opts, &chardev_opts, &device_opts,
+};
+static QemuOptsList *added_groups;
+
+static QemuOptsList *find_group(const char *name)
+{
+    for (QemuOptsList *l = added_groups; l; l = l->next) {
+        if (!strcmp(l->name, name)) {
+            return l;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(builtin_groups); i++) {
+        if (!strcmp(builtin_groups[i]->name, name)) {
+            return builtin_groups[i];
+        }
+    }
+    return NULL;
+}
+
+QemuOptsList *qemu_find_opts(const char *name, Error **errp)
+{
+    QemuOptsList *list = find_group(name);
+    if (!list) {
+        error_setg(errp, "there is no option group '%s'", name);
+    }
+    return list;
+}
+
+QemuOpts *qemu_find_opts_singleton(const char *group)
+{
+    return qemu_opts_find(qemu_find_opts(group, &error_abort), NULL);
+}
+
+void qemu_add_opts(QemuOptsList *list)
+{
+    list->next = added_groups;
+    added_groups = list;
+}
+
+void qemu_opts_lists_foreach(void (*fn)(const QemuOptsList *list, void *opaque), void *opaque)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(builtin_groups); i++) {
+        fn(builtin_groups[i], opaque);
+    }
+    for (QemuOptsList *l = added_groups; l; l = l->next) {
+        fn(l, opaque);
+    }
+}
+
+/* ---- Configuration files ---- */
+
+/* "[group]" or "[group "id"]": the set the following lines go to. */
+static QemuOpts *read_section(char *line, Error **errp)
+{
+    size_t len = strlen(line);
+    char *id = NULL;
+
+    if (line[len - 1] != ']') {
+        error_setg(errp, "section '%s' does not end with ']'", line);
+        return NULL;
+    }
+    line[len - 1] = '\0';
+    char *group = g_strstrip(line + 1);
+    char *quote = strchr(group, '"');
+    if (quote) {
+        id = quote + 1;
+        char *end = strchr(id, '"');
+        if (!end || end[1]) {
+            error_setg(errp, "the id of section '%s' is not in quotes", group);
+            return NULL;
+        }
+        *end = *quote = '\0';
+        g_strstrip(group);
+    }
+    QemuOptsList *list = qemu_find_opts(group, errp);
+    if (!list) {
+        return NULL;
+    }
+    QemuOpts *opts = list->merge_lists ? qemu_opts_find(list, id) : NULL;
+    return opts ? opts : qemu_opts_create(list, id, errp);
+}
+
+/* key = "value" */
+static bool read_setting(QemuOpts *opts, char *line, Error **errp)
+{
+    char *equal = strchr(line, '=');
+
+    if (!equal) {
+        error_setg(errp, "'%s' is neither a section nor key = \"value\"", line);
+        return false;
+    }
+    *equal = '\0';
+    char *key = g_strstrip(line);
+    char *value = g_strstrip(equal + 1);
+    size_t len = strlen(value);
+    if (len < 2 || value[0] != '"' || value[len - 1] != '"') {
+        error_setg(errp, "the value of '%s' is not in quotes", key);
+        return false;
+    }
+    value[len - 1] = '\0';
+    if (!opts) {
+        error_setg(errp, "'%s' stands before the first section", key);
+        return false;
+    }
+    return qemu_opt_set(opts, key, value + 1, errp);
+}
+
+bool qemu_read_config_file(const char *path, Error **errp)
+{
+    GError *gerr = NULL;
+    char *text;
+    gsize len;
+
+    if (!g_file_get_contents(path, &text, &len, &gerr)) {
+        error_setg(errp, "cannot read '%s': %s", path, gerr->message);
+        g_error_free(gerr);
+        return false;
+    }
+    char **lines = g_strsplit(text, "\n", -1);
+    QemuOpts *opts = NULL;
+    bool ok = strlen(text) == len;
+    if (!ok) {
+        error_setg(errp, "'%s' is not a text file", path);
+    }
+    for (unsigned i = 0; ok && lines[i]; i++) {
+        char *line = g_strstrip(lines[i]);
+        Error *err = NULL;
+        if (!*line || *line == '#') {
+            continue;
+        }
+        if (*line == '[') {
+            opts = read_section(line, &err);
+        } else {
+            read_setting(opts, line, &err);
+        }
+        if (err) {
+            error_prepend(&err, "%s:%u: ", path, i + 1);
+            error_propagate(errp, err);
+            ok = false;
+        }
+    }
+    g_strfreev(lines);
+    g_free(text);
+    return ok;
+}

@@ -5,10 +5,7 @@
 
 #include "qemu/compiler.h"
 #include "qemu/error.h"
-
-typedef struct SmpTopology {
-    unsigned cpus, maxcpus, sockets, dies, cores, threads;
-} SmpTopology;
+#include "qemu/topology.h"
 
 struct Chardev;
 

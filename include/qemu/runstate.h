@@ -67,13 +67,24 @@ void qemu_register_powerdown_notifier(void (*fn)(void *opaque), void *opaque);
 void vm_stop(RunState s);
 bool vm_start(Error **errp);
 
+/* Names as in QMP's WatchdogAction. */
+typedef enum WatchdogAction {
+    WATCHDOG_ACTION_RESET,
+    WATCHDOG_ACTION_SHUTDOWN,
+    WATCHDOG_ACTION_POWEROFF,
+    WATCHDOG_ACTION_INJECT_NMI,
+    WATCHDOG_ACTION_PAUSE,
+    WATCHDOG_ACTION_DEBUG,
+    WATCHDOG_ACTION_NONE,
+} WatchdogAction;
+
 /* -no-reboot, -no-shutdown, -action. */
 typedef struct VmActions {
     bool reboot_is_shutdown;
     bool shutdown_is_pause;
     bool panic_is_pause, panic_is_none, panic_is_exit_failure;
     bool watchdog_set;
-    int watchdog;
+    WatchdogAction watchdog;
 } VmActions;
 extern VmActions vm_actions;
 

@@ -38,11 +38,18 @@ typedef struct QemuThread {
     struct QemuThread *next; /* private: registry */
 } QemuThread;
 #else
-typedef struct QemuMutex {
-    void *m;
+typedef struct TSA_CAPABILITY("mutex") QemuMutex {
+    void *m; /* SRWLOCK, which is one pointer */
+    const char *name;
+    uint8_t rank;
 } QemuMutex;
+
 typedef struct QemuThread {
     void *handle;
+    _Atomic uint32_t tid;
+    ThreadClass cls;
+    char name[16];
+    struct QemuThread *next; /* private: registry */
 } QemuThread;
 #endif
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the process asks of its host: scheduling and locked memory once at start-up, background,
+ * pid file, signals. Implemented in os-posix.c and os-win32.c. HELPER_ONLY, start-up and exit.
+ */
+#ifndef QEMU_OS_H
+#define QEMU_OS_H
+
+#include "qemu/compiler.h"
+#include "qemu/error.h"
+
+typedef enum MemLock {
+    MEM_LOCK_OFF,
+    MEM_LOCK_ON_FAULT, /* each page when it is first used */
+    MEM_LOCK_ON,       /* all of it, now and in future */
+} MemLock;
+
+/* The result of -realtime and -overcommit; see qemu/opts.h. */
+typedef struct RealtimeConfig {
+    bool enabled;      /* maxprio was given: policy and max_priority are meant */
+    int policy;        /* SCHED_RR or SCHED_FIFO */
+    int max_priority;  /* 2..99: EVENT threads; VCPU threads get one less */
+    MemLock mem_lock;
+    /* For warnings only; filled by the caller. */
+    unsigned vcpus;
+    bool mem_merge_wanted; /* -machine mem-merge=on was said */
+} RealtimeConfig;
+
+/*
+ * Does what -realtime asks for: checks everything first (policy, permission, cgroup, seccomp,
+ * RLIMIT_MEMLOCK, free memory), warns of what will disturb, then locks memory and records policy
+ * and priority, so that every thread made from now on has them. Call it after os_daemonize()
+ * (locks do not survive fork()), before RAM is made and before the first thread. bytes_needed is
+ * what the process will still map: RAM, ROM, video RAM, stacks, headroom. On failure nothing is
+ * changed, and errp's message says what was refused, the limit in force and how to lift it.
+ */
+bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **errp);
+/* What os_prioritize() locked. With it, guest RAM is not merged (KSM) and not given to children. */
+MemLock os_memory_locked(void);
+/* Bytes the kernel says are locked now; 0 if it does not say. */
+uint64_t os_locked_bytes(void);
+
+/*
+ * -daemonize. Returns in the background process; the command's own process waits until
+ * os_setup_post(), then exits with status 0, or with 1 when this process ends before. Messages
+ * still go to the command's stderr. Before any thread is made.
+ */
+bool os_daemonize(Error **errp);
+bool os_is_daemonized(void);
+/* The machine is ready: lets the command return, detaches from the terminal and its directory. */
+bool os_setup_post(Error **errp);
+
+/* Writes the pid to path and locks it while the process lives; removed by os_cleanup(). */
+bool os_create_pidfile(const char *path, Error **errp);
+/* Names the process as the kernel shows it (-name process=). At most 15 bytes are shown. */
+void os_set_proc_name(const char *name);
+
+/*
+ * SIGINT, SIGTERM and SIGHUP call fn, which must be async-signal-safe, on the first thread;
+ * SIGPIPE is ignored.
+ */
+void os_setup_signals(void (*fn)(void));
+/* Reports to the operator which signal ended the machine, if one did. */
+void os_report_termination(void);
+
+void os_set_line_buffering(void);
+/* Removes the pid file; also run by exit(). */
+void os_cleanup(void);
+
+#endif

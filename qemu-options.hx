@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The one table of command line options. scripts/hxtool.py makes of it the parser's table, the text
+# of -help and the manual page.
+#
+#   = TITLE                        starts a section
+#   -name|-alias ARGUMENT          starts an option
+#   @group NAME                    the value is parsed into this option group (qemu-config.c)
+#   @optional                      the argument may be left out altogether
+#   > text                         a line of -help
+#   other lines                    the manual page; an empty line starts a paragraph,
+#                                  "* WORD: text" an item
+
+= Standard options
+
+-help|-h
+> show this help and exit
+Print the options with one line each, and exit.
+
+-version
+> show the version and exit
+Print the version, and exit.
+
+-machine|-M [type=]NAME[,PROP=VALUE...]
+@group machine
+> choose the machine ('-machine help' lists them)
+>   accel=A[:B...]            accelerators, the first that works is used
+>   kernel-irqchip=on|off|split
+>                             where KVM's interrupt chips are
+>   hpet=on|off, acpi=on|off  leave these out of the machine
+Choose the machine and its properties. Several uses add up.
+
+* accel=A:B: the accelerators to try, in this order: kvm, tcg or qtest.
+* kernel-irqchip=on|off|split: with KVM, interrupt controllers in the kernel, all in this process, or only the local APICs in the kernel.
+* hpet=on|off: whether the machine has a high precision event timer.
+* acpi=on|off: whether the machine has ACPI tables.
+* mem-merge=on|off: whether the host may merge equal pages of guest memory (KSM). Ignored, with a warning, while memory is locked.
+* dump-guest-core=on|off: whether guest memory is part of a core dump.
+* memory-backend=ID: name of the guest's main memory.
+* kernel=FILE, initrd=FILE, append=TEXT, firmware=FILE: the same as the options -kernel, -initrd, -append and -bios.
+
+-accel NAME[,PROP=VALUE...]
+@group accel
+> choose an accelerator ('-accel help' lists them);
+> given again, the next is tried if the one before fails
+Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used.
+
+-enable-kvm
+> the same as -accel kvm
+The same as "-accel kvm".
+
+-cpu MODEL[,+FLAG][,-FLAG][,FLAG=on|off...]
+> choose the CPU model ('-cpu help' lists them)
+Choose the CPU model and switch single features on or off.
+
+-smp [cpus=]N[,maxcpus=N][,sockets=N][,dies=N][,cores=N][,threads=N]
+@group smp-opts
+> number of CPUs and how they are arranged
+Set the number of CPUs at start (1 to 255) and their topology. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus.
+
+-m [size=]SIZE
+@group memory
+> size of the guest's memory, in MiB or with a suffix
+Set the size of the guest's memory. Without a suffix (K, M, G, T) the number is in MiB; a fraction such as 1.5G is accepted.
+
+-name [guest=]NAME[,process=NAME][,debug-threads=on|off]
+@group name
+> name of the guest and of the process
+Set the guest's name, which management tools show, and the process's name. Threads always have names; debug-threads is accepted for compatibility.
+
+-uuid UUID
+> the guest's UUID
+Set the system's UUID, in the form 8-4-4-4-12 of hexadecimal digits.
+
+-boot [order=LETTERS][,once=LETTERS][,menu=on|off][,splash-time=MS][,strict=on|off]
+@group boot-opts
+> order of boot devices for the firmware
+Tell the firmware in which order to try boot devices: a, b (floppies), c (disk), d (CD-ROM), n (network).
+
+-device DRIVER[,PROP=VALUE...]
+@group device
+> add a device ('-device help' lists them)
+Add a device. "-device DRIVER,help" lists its properties. The value may be a JSON object.
+
+-global DRIVER.PROP=VALUE
+@group global
+> change the default of a device's property
+Set a property of every device of a type that does not set it itself.
+
+-nodefaults
+> no default serial port, monitor or other default devices
+Do not make the devices that a machine has without being asked.
+
+-no-user-config
+> read no configuration files of the user
+Accepted for compatibility: no configuration file is read unless -readconfig names it.
+
+-readconfig FILE
+> read options from a file
+Read option groups from a file: sections "[group]" or "[group "id"]", each followed by lines of the form key = "value".
+
+= Realtime
+
+-realtime [maxprio=N][,policy=rr|fifo][,mlock=on|off|on-fault]
+@group realtime
+@optional
+> run the machine with bounded latency: event threads with
+> priority N, CPUs with N-1, memory locked
+Run the machine's threads under a realtime scheduling policy and lock memory. Everything is checked before the guest runs; what the host does not permit ends the program with a message that says how to permit it.
+
+* maxprio=N: from 2 to 99. Threads that serve devices get priority N, those that run CPUs N-1, so that what answers a CPU always outranks it. Without it no policy is changed.
+* policy=rr|fifo: the policy; rr if left out.
+* mlock=on|off|on-fault: lock all memory now, not at all, or each page when it is first used. On if left out.
+
+"-realtime" alone locks memory. If it is given several times the options add up.
+
+-overcommit [mem-lock=on|off|on-fault][,cpu-pm=on|off]
+@group overcommit
+> lock memory; let the guest idle the host's CPU
+mem-lock locks memory as -realtime does; if either asks for it, it is done. cpu-pm=on lets the guest execute HLT, MWAIT and PAUSE without leaving it, where the host can do so.
+
+= Booting without a boot loader
+
+-kernel FILE
+> kernel: Linux bzImage, or ELF with PVH or multiboot entry
+Load this kernel and start it without firmware.
+
+-initrd FILE
+> initial RAM disk (multiboot: modules, separated by commas)
+Load this file as the initial RAM disk of the kernel.
+
+-append TEXT
+> the kernel's command line
+Give the kernel this command line.
+
+-bios FILE
+> firmware image
+Put this image below 4 GiB and start at its reset vector.
+
+-L DIRECTORY
+> where to look for firmware
+Look for firmware images in this directory first. May be given several times.
+
+= Character devices and monitors
+
+-chardev BACKEND,id=ID[,PROP=VALUE...]
+@group chardev
+> make a character device ('-chardev help' lists back ends)
+Make a character back end that serial ports and monitors can use: null, stdio, file, pty, socket or ringbuf.
+
+-serial DEVICE
+> connect the next serial port: stdio, pty, file:PATH,
+> unix:PATH,server=on, tcp:HOST:PORT, chardev:ID, null, none
+Connect the next serial port. "mon:" before the device lets a monitor share it.
+
+-debugcon DEVICE
+> connect the debug console (port 0xe9)
+Connect the debug console at I/O port 0xe9.
+
+-monitor DEVICE
+> connect a monitor for people (HMP)
+Connect a human monitor to a character device.
+
+-qmp DEVICE
+> connect a monitor for programs (QMP)
+Connect a QMP monitor to a character device.
+
+-qmp-pretty DEVICE
+> the same, with indented output
+Connect a QMP monitor whose output is indented.
+
+-mon [chardev=]ID[,mode=readline|control][,pretty=on|off]
+@group mon
+> connect a monitor to a character device made by -chardev
+Connect a monitor to the character device ID: readline for people, control for QMP.
+
+-qtest DEVICE
+> connect a test program (qtest protocol)
+Connect a test program that drives devices.
+
+-qtest-log FILE
+> log the qtest conversation
+Write what the test program says and hears to this file; "none" for nothing.
+
+= Display
+
+-display none
+> no display
+There is no display to choose yet but none.
+
+-nographic
+> serial port and monitor on the terminal, no display
+Connect the first serial port and a monitor to the terminal: Ctrl-A c switches between them, Ctrl-A x ends the machine.
+
+= Running
+
+-S
+> do not start the CPUs ('cont' in a monitor starts them)
+Prepare everything, then wait for "cont".
+
+-no-reboot
+> exit instead of rebooting
+The same as "-action reboot=shutdown".
+
+-no-shutdown
+> stop instead of exiting when the guest powers off
+The same as "-action shutdown=pause".
+
+-action [reboot=reset|shutdown][,shutdown=poweroff|pause][,panic=ACTION][,watchdog=ACTION]
+@group action
+> what to do when the guest reboots, powers off or panics
+* reboot=reset|shutdown: what a reset of the guest does.
+* shutdown=poweroff|pause: whether the program ends or stops when the guest powers off.
+* panic=pause|shutdown|exit-failure|none: what a panic does that the guest reports.
+* watchdog=reset|shutdown|poweroff|inject-nmi|pause|debug|none: what an expired watchdog does.
+
+-rtc [base=utc|localtime|DATE][,clock=host|rt|vm][,driftfix=none|slew]
+@group rtc
+> the clock of the machine
+Set the start value of the machine's real-time clock (DATE as 2006-06-17T16:01:21 or 2006-06-17), the clock it follows, and whether lost ticks are made up for.
+
+-no-acpi
+> the same as -machine acpi=off
+Leave out the ACPI tables.
+
+-no-hpet
+> the same as -machine hpet=off
+Leave out the HPET.
+
+-daemonize
+> go to the background once the machine is ready
+Detach from the terminal. The command returns, with status 0, when the machine is ready; if it fails to start, with status 1 and the message.
+
+-pidfile FILE
+> write the process id to a file
+Write the process id to a file, which is locked while the program runs and removed when it ends.
+
+= Debugging
+
+-d ITEM[,ITEM...]
+> log these items ('-d help' lists them)
+Write a log of the items to standard error or the file of -D.
+
+-D FILE
+> write the log to a file
+Write the log to this file instead of standard error.
+
+-msg [timestamp=on|off][,guest-name=on|off]
+@group msg
+> what error messages begin with
+Begin error messages with the time, and with the guest's name.
