@@ -28,6 +28,7 @@ typedef struct I440fxHost {
     PCIHost host;
     MemoryRegion pci_mem; /* all PCI memory space, beneath everything */
     MemoryRegion bios_rom, isa_bios;
+    MemoryRegion nobody; /* A0000h-FFFFFh where no PCI or ISA device answers */
 } I440fxHost;
 
 typedef struct PamSegment {
@@ -68,12 +69,31 @@ PCIHost *i440fx_pcihost_host(DeviceState *pcihost)
     return &host_of(pcihost)->host;
 }
 
+/*
+ * A container lets what lies beneath shine through where it holds nothing; but a cycle that is
+ * sent to PCI and not claimed ends in a master abort, and does not come back to RAM.
+ */
+static uint64_t nobody_read(void *opaque, hwaddr off, unsigned size)
+{
+    return UINT64_MAX;
+}
+
+static void nobody_write(void *opaque, hwaddr off, uint64_t v, unsigned size)
+{
+}
+
+static const MemoryRegionOps nobody_ops = {
+    .read = nobody_read, .write = nobody_write, .unaligned = true,
+};
+
 static bool pcihost_realize(DeviceState *dev, Error **errp)
 {
     I440fxHost *h = host_of(dev);
     pci_bus_init(&h->bus, "pci.0", dev);
     memory_region_init_container(&h->pci_mem, "pci", UINT64_MAX);
     memory_region_add_subregion(memory_root(), 0, &h->pci_mem, -1);
+    memory_region_init_io(&h->nobody, &nobody_ops, h, "pci-unclaimed", PAM_END - SMRAM_LOW);
+    memory_region_add_subregion(&h->pci_mem, SMRAM_LOW, &h->nobody, -1);
     h->bus.mem = &h->pci_mem;
     h->bus.io = io_root();
     if (h->setup.bios) {
@@ -135,13 +155,9 @@ static void wo_void_write(void *opaque, hwaddr off, uint64_t v, unsigned size)
     write_shadow(opaque, (uint32_t)(PAM_LOW + off), v, size);
 }
 
-static uint64_t wo_read(void *opaque, hwaddr off, unsigned size)
-{
-    return UINT64_MAX; /* nobody claims the cycle; the ROM is read without coming here */
-}
-
-static const MemoryRegionOps wo_rom_ops = { .read = wo_read, .write = wo_rom_write };
-static const MemoryRegionOps wo_void_ops = { .read = wo_read, .write = wo_void_write };
+/* The ROM itself is read without coming here. */
+static const MemoryRegionOps wo_rom_ops = { .read = nobody_read, .write = wo_rom_write };
+static const MemoryRegionOps wo_void_ops = { .read = nobody_read, .write = wo_void_write };
 
 /* ---- PAM and SMRAM ---- */
 
