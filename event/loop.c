@@ -75,6 +75,11 @@ bool event_loop_is_self(const EventLoop *loop)
     return atomic_load_explicit(&loop->owner, memory_order_relaxed) == loop_thread_id();
 }
 
+bool event_loop_is_running(const EventLoop *loop)
+{
+    return atomic_load(&loop->owner) != NULL;
+}
+
 /* ---- Life ---- */
 
 static bool loop_watch(EventLoop *loop, int fd, void *tag, uint32_t events)

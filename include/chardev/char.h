@@ -32,7 +32,7 @@ typedef struct ChrFrontendOps {
     void (*writable)(void *opaque);
 } ChrFrontendOps;
 
-/* Embedded by the front end. */
+/* Embedded by the front end; zeroed or set by chr_fe_init(). */
 typedef struct ChrFrontend {
     Chardev *chr; /* NULL: not connected, output is dropped */
     const ChrFrontendOps *ops;
@@ -44,15 +44,25 @@ typedef struct ChrFrontend {
 /* Finds a chardev by id; NULL if there is none. HELPER_ONLY. */
 Chardev *chardev_find(const char *id);
 const char *chardev_id(const Chardev *chr);
-/* The `filename` of query-chardev: "pty:/dev/pts/3", "unix:/path,server=on", ... Borrowed. */
+/* The `filename` of query-chardev: "pty:/dev/pts/3", "unix:/path,server=on", ... Borrowed; it is
+ * overwritten after some more connections came and went. */
 const char *chardev_filename(const Chardev *chr);
+/* A front end has claimed it. */
 bool chardev_frontend_open(const Chardev *chr);
+/* Made by "mon:..." of -serial and the like: whoever starts the machine puts an HMP monitor on it
+ * (chr_fe_init() of a multiplexer works several times). */
+bool chardev_wants_monitor(const Chardev *chr);
 void chardev_foreach(void (*fn)(Chardev *chr, void *opaque), void *opaque);
 
 /* Claims chr (NULL allowed). Error if another front end has it and it is not a multiplexer. */
 bool chr_fe_init(ChrFrontend *fe, Chardev *chr, Error **errp);
 void chr_fe_fini(ChrFrontend *fe);
-/* Starts the flow of input and events on loop. CHR_EVENT_OPENED follows if a peer is there. */
+/*
+ * Starts the flow of input and events on loop. CHR_EVENT_OPENED follows if a peer is there. Output
+ * flows from here on; a front end without input passes ops NULL, and input is read and dropped.
+ * Of the front ends of a multiplexer the one that comes last has the keyboard at first, and the
+ * others get their CHR_EVENT_OPENED when they get it. loop NULL stops the flow. HELPER_ONLY.
+ */
 void chr_fe_set_handlers(ChrFrontend *fe, EventLoop *loop, const ChrFrontendOps *ops,
                          void *opaque);
 /*
@@ -61,13 +71,16 @@ void chr_fe_set_handlers(ChrFrontend *fe, EventLoop *loop, const ChrFrontendOps 
  * ops->writable will be called. A back end with no peer takes and drops everything.
  */
 size_t chr_fe_write(ChrFrontend *fe, const uint8_t *buf, size_t len);
-/* HELPER_ONLY. Waits for room; gives up when the peer is gone. */
+/* HELPER_ONLY. Waits for room; gives up when the peer is gone or takes nothing for 2 s. */
 size_t chr_fe_write_all(ChrFrontend *fe, const uint8_t *buf, size_t len);
 /* RT_SAFE. can_read() would give more now. */
 void chr_fe_accept_input(ChrFrontend *fe);
-/* HELPER_ONLY. Descriptors that came with the last bytes by SCM_RIGHTS; the caller owns them. */
+/* On the front end's loop. Descriptors that came with the last bytes by SCM_RIGHTS; the caller owns
+ * them. Returns how many were stored. */
 int chr_fe_take_fds(ChrFrontend *fe, int *fds, int max);
+/* RT_SAFE. Ends the connection (sockets) soon after; a server takes the next client. */
 void chr_fe_disconnect(ChrFrontend *fe);
+/* HELPER_ONLY. Terminals: whether what is typed is shown. Off at first. */
 void chr_fe_set_echo(ChrFrontend *fe, bool echo);
 
 struct QemuOpts;
@@ -78,7 +91,20 @@ Chardev *chardev_new_from_opts(struct QemuOpts *opts, Error **errp);
 Chardev *chardev_new_from_legacy(const char *id, const char *spec, bool is_monitor, Error **errp);
 /* A multiplexer over base: Ctrl-A c switches front ends, Ctrl-A x quits, Ctrl-A b breaks. */
 Chardev *chardev_new_mux(const char *id, Chardev *base, Error **errp);
-/* Restores terminals, removes unix socket paths, flushes rings; at exit. */
+/* `-chardev help`, on stdout. */
+void chardev_print_help(void);
+/* -echr: the escape character of multiplexers (default 1, Ctrl-A). Start-up. */
+void chardev_mux_set_escape(uint8_t c);
+/* -daemonize: from now on a stdio back end is an error that names this option. */
+void chardev_forbid_stdio(const char *option);
+/* -add-fd: how "/dev/fdset/N" is opened (a new descriptor or -1). Start-up. */
+void chardev_set_fdset_opener(int (*open_fn)(unsigned set, int flags));
+/* ringbuf: takes up to len of the oldest bytes out, resp. puts bytes in. HELPER_ONLY. False if chr
+ * is no ringbuf. */
+bool chardev_ringbuf_read(Chardev *chr, uint8_t *buf, size_t *len, Error **errp);
+bool chardev_ringbuf_write(Chardev *chr, const uint8_t *buf, size_t len, Error **errp);
+/* Flushes rings, removes unix socket paths, restores the terminal; at exit, after the machine and
+ * the monitors are stopped and before their event loops are freed. Front ends are not used again. */
 void chardev_cleanup(void);
 
 #endif

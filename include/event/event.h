@@ -27,6 +27,9 @@ void event_loop_stop(EventLoop *loop);
 /* RT_SAFE. True on the thread that runs the loop now. */
 bool event_loop_is_self(const EventLoop *loop);
 
+/* RT_SAFE. True if some thread runs it now. */
+bool event_loop_is_running(const EventLoop *loop);
+
 /* The machine's main loop (devices) and the control loop (monitors); set once at start-up. */
 EventLoop *event_loop_main(void);
 EventLoop *event_loop_control(void);
