@@ -269,6 +269,7 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
     TcgCpu *t = c->tcg;
     uint32_t bits;
 
+    tcg_fp_sync(c);
     atomic_store(&cpu->exit_request, 0);
     bits = event_word_take(&cpu->event);
     if (bits) {
@@ -403,6 +404,7 @@ ExitReason tcg_engine_run(X86CPU *c)
         atomic_store(&c->base.exit_request, 1);
     }
     reason = engine_loop(c);
+    tcg_fp_sync(c);
     memory_read_unlock();
     return reason;
 }

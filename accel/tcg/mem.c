@@ -190,6 +190,9 @@ static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len,
         }
     }
     check_watch(c, lin, len, access == ACC_WRITE);
+    if (unlikely(!p[0].e.rb || (n == 2 && !p[1].e.rb))) {
+        tcg_fp_sync(c); /* a device will run */
+    }
     return n;
 }
 

@@ -115,24 +115,31 @@ static inline void host_setcsr(uint32_t v)
 void simd_fp_run_trapping(X86CPU *c, const Insn *i, SimdStubFn *fn, void *reg, void *rm, void *vvvv,
                           void *is4);
 
-/* Runs a stub that depends on MXCSR. The host's register is back at its default (sticky flags
- * apart, which nobody in the host reads) afterwards. */
+/*
+ * Runs a stub that depends on MXCSR. Afterwards the host's register has its default control bits;
+ * flags may stay in it (csr_live) as nobody in the host reads them.
+ */
 static inline void simd_fp_run(X86CPU *c, const Insn *i, SimdStubFn *fn, void *reg, void *rm,
                                void *vvvv, void *is4)
 {
     uint32_t want = c->mxcsr;
-    if (unlikely((want & MXCSR_MASKS) != MXCSR_MASKS)) {
+    if (likely((want & (MXCSR_MASKS | MXCSR_CONTROL)) == MXCSR_DEFAULT)) {
+        if (unlikely(!c->tcg->csr_live)) {
+            host_setcsr(want);
+            c->tcg->csr_live = true;
+        }
+        fn(reg, rm, vvvv, c, is4);
+        return;
+    }
+    /* csr_live implies default control bits: here it is false. */
+    if ((want & MXCSR_MASKS) != MXCSR_MASKS) {
         simd_fp_run_trapping(c, i, fn, reg, rm, vvvv, is4);
         return;
     }
-    if (host_getcsr() != want) {
-        host_setcsr(want);
-    }
+    host_setcsr(want);
     fn(reg, rm, vvvv, c, is4);
     c->mxcsr = host_getcsr();
-    if (unlikely(want & MXCSR_CONTROL)) {
-        host_setcsr(MXCSR_DEFAULT);
-    }
+    host_setcsr(MXCSR_DEFAULT);
 }
 
 /* ---- Availability (SDM 2B, table 2-17 ff. and 3A 13.1) ---- */

@@ -262,6 +262,7 @@ static void ldmxcsr(X86CPU *c, const Insn *i)
     if (v & ~MXCSR_VALID) {
         tcg_raise_err(c, i, EXCP_GP, 0);
     }
+    c->tcg->csr_live = false;
     c->mxcsr = v;
     NEXT(c, i);
 }
@@ -269,6 +270,7 @@ static void ldmxcsr(X86CPU *c, const Insn *i)
 static void stmxcsr(X86CPU *c, const Insn *i)
 {
     check_either(c, i);
+    tcg_fp_sync(c);
     tcg_st32(c, i, tcg_ea(c, i, 4, true), c->mxcsr);
     NEXT(c, i);
 }

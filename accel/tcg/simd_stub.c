@@ -318,6 +318,12 @@ void simd_fp_run_trapping(X86CPU *c, const Insn *i, SimdStubFn *fn, void *reg, v
     tcg_raise(c, i, c->cr4 & CR4_OSXMMEXCPT ? EXCP_XM : EXCP_UD);
 }
 
+void tcg_fp_sync_slow(X86CPU *c)
+{
+    c->mxcsr = host_getcsr();
+    c->tcg->csr_live = false;
+}
+
 /* ---- Life ---- */
 
 static bool install_sigfpe(void)
@@ -371,6 +377,7 @@ bool tcg_simd_init(X86CPU *c, Error **errp)
 
 void tcg_simd_reset(X86CPU *c)
 {
+    c->tcg->csr_live = false;
     x87_update_es(c);
 }
 

@@ -184,6 +184,7 @@ void sys_rdmsr(X86CPU *c, const Insn *i)
     uint64_t v;
 
     sys_need_cpl0(c, i);
+    tcg_fp_sync(c);
     if (!x86_rdmsr(c, (uint32_t)c->regs[R_RCX], &v)) {
         sys_gp0(c, i);
     }
@@ -198,6 +199,7 @@ void sys_wrmsr(X86CPU *c, const Insn *i)
     uint64_t efer = c->efer;
 
     sys_need_cpl0(c, i);
+    tcg_fp_sync(c);
     if (!x86_wrmsr(c, (uint32_t)c->regs[R_RCX], v)) {
         sys_gp0(c, i);
     }

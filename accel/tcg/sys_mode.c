@@ -203,6 +203,7 @@ void tcg_debug_after(X86CPU *c, bool tf_before, bool *dead)
 
 void tcg_check_io(X86CPU *c, const Insn *i, uint16_t port, unsigned size)
 {
+    tcg_fp_sync(c); /* a device will run */
     if ((c->cr0 & CR0_PE) && (c->cpl > sys_iopl(c) || (c->rflags & FL_VM))) {
         uint32_t map, off, bits;
 

@@ -58,6 +58,7 @@ typedef struct TcgCpu {
     /* Shadow in force for the instruction under way: a MOV SS under it makes no new one. */
     bool shadow_now;
     uint64_t icount;      /* instructions retired */
+    bool csr_live;        /* the guest's MXCSR is in the host's register: tcg_fp_sync() */
     TcgException exc;
     sigjmp_buf jmp;
     bool shutdown;        /* a handler met a triple fault */
@@ -139,6 +140,19 @@ static inline uint64_t tcg_insn_rip(const X86CPU *c, const Insn *i)
 static inline uint64_t tcg_next_rip(const X86CPU *c, const Insn *i)
 {
     return (c->tcg->block_rip + i->off + i->len) & c->tcg->rip_mask;
+}
+
+/*
+ * Floating-point flags gather in the host's MXCSR while guest code runs; control bits are the
+ * default's then. This takes them home: before host code that might compute in floating point
+ * (devices), before anybody looks at X86CPU.mxcsr, and when vcpu_run returns.
+ */
+void tcg_fp_sync_slow(X86CPU *c);
+static inline void tcg_fp_sync(X86CPU *c)
+{
+    if (unlikely(c->tcg->csr_live)) {
+        tcg_fp_sync_slow(c);
+    }
 }
 
 static inline uint64_t tcg_ea_offset(const X86CPU *c, const Insn *i)

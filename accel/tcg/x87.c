@@ -119,6 +119,7 @@ static void note_pointers(X86CPU *c, const Insn *i, uint64_t fdp, uint16_t fds)
 static inline void run_stub(X86CPU *c, const Insn *i, void *mem)
 {
     SimdStubFn *fn = simd_stub(c, i);
+    tcg_fp_sync(c);
     c->x87.mxcsr = MXCSR_DEFAULT;
     if (unlikely(c->x87.fsw & FSW_ES)) {
         /* IGNNE#: the pending exception must not be raised on the host. */

@@ -109,6 +109,7 @@ static uint32_t area_mxcsr(const uint8_t *area)
 
 static uint64_t fx_prepare(X86CPU *c, const Insn *i, bool write)
 {
+    tcg_fp_sync(c);
     if (c->cr0 & (CR0_EM | CR0_TS)) {
         tcg_raise(c, i, EXCP_NM);
     }
@@ -188,6 +189,7 @@ static uint64_t xinuse(const X86CPU *c)
 
 static void xs_check(X86CPU *c, const Insn *i, bool privileged)
 {
+    tcg_fp_sync(c);
     if (!(c->cr4 & CR4_OSXSAVE)) {
         tcg_raise(c, i, EXCP_UD);
     }
@@ -386,6 +388,7 @@ static void xgetbv(X86CPU *c, const Insn *i)
 {
     uint32_t n = (uint32_t)c->regs[R_RCX];
     uint64_t v = c->xcr0;
+    tcg_fp_sync(c);
     if (!(c->cr4 & CR4_OSXSAVE)) {
         tcg_raise(c, i, EXCP_UD);
     }

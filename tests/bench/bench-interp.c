@@ -27,6 +27,11 @@ static const Loop loops[] = {
     LOOP("call", "\xe8\x07\x00\x00\x00\x48\xff\xc9\x75\xf6\xeb\x03\x53\x5b\xc3"),
     /* 1: paddd %xmm1,%xmm0; pxor %xmm0,%xmm2; movdqa (%rsi),%xmm3; dec %rcx; jnz 1b */
     LOOP("sse", "\x66\x0f\xfe\xc1\x66\x0f\xef\xd0\x66\x0f\x6f\x1e\x48\xff\xc9\x75\xef"),
+    /* 1: addsd %xmm1,%xmm0; mulsd %xmm2,%xmm1; pshufd $27,%xmm3,%xmm4; dec %rcx; jnz 1b */
+    LOOP("sse-stub", "\xf2\x0f\x58\xc1\xf2\x0f\x59\xca\x66\x0f\x70\xe3\x1b\x48\xff\xc9"
+                     "\x75\xee"),
+    /* fninit; 1: fld1; fldl (%rsi); faddp; fstpl (%rdi); dec %rcx; jnz 1b */
+    LOOP("x87", "\xdb\xe3\xd9\xe8\xdd\x06\xde\xc1\xdd\x1f\x48\xff\xc9\x75\xf3"),
 };
 
 int main(int argc, char **argv)

@@ -112,20 +112,24 @@ static bool ours(uint64_t addr)
 /*
  * Where processors differ and both sides are right: the legacy SHA instructions want alignment (SDM
  * 2A), AMD's do without; MASKMOV may fault on bytes it does not write; an access over the top of a
- * 32-bit segment wraps or is #GP (SDM 3A, 5.3.1).
+ * 32-bit segment wraps or is #GP (SDM 3A, 5.3.1), a long one over the end of the canonical range is
+ * #PF or #GP.
  */
 static bool both_right(const Stream *s, const State *a, const State *b)
 {
     ZydisDecodedInstruction zi;
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
     uint64_t rip = a->rip < b->rip ? a->rip : b->rip;
+    bool memory = a->vector == 13 || a->vector == 14;
     if (rip - CODE_ADDR >= CODE_SIZE || !gen_decode(s->code + (rip - CODE_ADDR), 15, &zi, op)) {
         return false;
     }
     return (b->vector == 13 && zi.meta.isa_set == ZYDIS_ISA_SET_SHA) ||
-           (a->vector == 14 && zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVQ) ||
-           (a->vector == 14 && zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVDQU) ||
-           (a->vector == 14 && zi.mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU) ||
+           (memory && zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVQ) ||
+           (memory && zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVDQU) ||
+           (memory && zi.mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU) ||
+           (memory && b->vector == 13 && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+            op[0].size > 256 && !ours(a->cr2)) ||
            (diff_32 && a->vector == 13 && b->vector == 14 && b->cr2 >= 0xffffff00);
 }
 
