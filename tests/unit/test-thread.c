@@ -66,8 +66,8 @@ static void *pi_holder(void *arg)
     event_word_set(arg, 1);
     event_word_wait(&holder_go, INT64_MAX);
     qemu_mutex_unlock(&pi_lock);
-    event_word_set(arg, 2);
     event_word_take(&holder_go);
+    event_word_set(arg, 2);
     event_word_wait(&holder_go, INT64_MAX);
     return NULL;
 }
