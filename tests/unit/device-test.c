@@ -189,6 +189,34 @@ void qemu_system_exit_request(int status)
     exit_status_requested = status;
 }
 
+/* ---- vCPUs ---- */
+
+__thread CPUState *current_cpu;
+static CPUState *cpus[MAX_CPUS];
+_Atomic uint32_t cpu_requests[MAX_CPUS];
+int64_t cpu_timers[MAX_CPUS];
+
+void test_cpu_add(CPUState *cpu)
+{
+    cpus[cpu->index] = cpu;
+    cpu_timers[cpu->index] = INT64_MAX;
+}
+
+CPUState *cpu_get(unsigned index)
+{
+    return index < MAX_CPUS ? cpus[index] : NULL;
+}
+
+void cpu_request(CPUState *cpu, uint32_t req)
+{
+    atomic_fetch_or(&cpu_requests[cpu->index], req);
+}
+
+void cpu_local_timer_arm(CPUState *cpu, int64_t deadline_ns)
+{
+    cpu_timers[cpu->index] = deadline_ns;
+}
+
 /* ---- State ---- */
 
 void check_state(DeviceState *dev)

@@ -57,6 +57,11 @@ extern unsigned resets_requested;
 extern int exit_status_requested; /* -1: none */
 void runstate_notify(RunState s);
 
+/* vCPUs without threads: what was requested, and when their timers are due. */
+extern _Atomic uint32_t cpu_requests[MAX_CPUS];
+extern int64_t cpu_timers[MAX_CPUS];
+void test_cpu_add(CPUState *cpu);
+
 /* Saved, reset, loaded, saved again: the same, and not what reset gives. */
 void check_state(DeviceState *dev);
 
