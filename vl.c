@@ -1,7 +1,590 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "qemu/compiler.h"
-int main(void);
-int main(void)
+/*
+ * Start-up: from the command line to the first guest instruction, as a list of calls, and the way
+ * back at the end.
+ */
+#include <glib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "accel/accel.h"
+#include "accel/irqchip.h"
+#include "chardev/char.h"
+#include "cpus.h"
+#include "event/event.h"
+#include "hw/device.h"
+#include "hw/machine.h"
+#include "memory/memory.h"
+#include "monitor/monitor.h"
+#include "monitor/qtest.h"
+#include "qemu/cmdline.h"
+#include "qemu/config.h"
+#include "qemu/log.h"
+#include "qemu/opts.h"
+#include "qemu/os.h"
+#include "qemu/runstate.h"
+#include "target/i386/cpu.h"
+
+#define MAX_SERIAL 4
+#define MAX_RAM    (1 * TiB)
+/* What the process maps besides guest RAM: ROM, stacks, code of a vCPU, libraries. */
+#define HEADROOM          (64 * MiB)
+#define HEADROOM_PER_VCPU (24 * MiB)
+
+/* What the options without a group of their own said. Strings are argv's. */
+static struct {
+    bool enable_kvm, nodefaults, nographic, stopped, daemonize, no_acpi, no_hpet;
+    const char *cpu, *kernel, *initrd, *append, *bios, *pidfile, *uuid, *log_items, *log_file;
+    const char *debugcon, *qtest, *qtest_log;
+    GPtrArray *serials, *monitors, *qmps, *qmp_pretties, *globals;
+} args;
+
+static MachineOpts machine_opts;
+static NameOpts name_opts;
+static RealtimeConfig realtime_config;
+static QemuThread main_thread;
+
+/* ---- The command line ---- */
+
+static void help_machines(const MachineType *m, void *opaque)
 {
-    return 0;
+    if (m->alias) {
+        printf("%-20s %s (alias of %s)\n", m->alias, m->desc, m->name);
+    }
+    printf("%-20s %s%s\n", m->name, m->desc, m->is_default ? " (default)" : "");
+}
+
+static const AccelOps *const accels[] = { &kvm_accel_ops, &tcg_accel_ops, &qtest_accel_ops };
+
+static void help_accels(void)
+{
+    printf("Accelerators supported in QEMU binary:\n");
+    for (size_t i = 0; i < ARRAY_SIZE(accels); i++) {
+        printf("%s%s\n", accels[i]->name, accels[i]->available() ? "" : " (not available here)");
+    }
+}
+
+/* Groups whose help is a list that others know. */
+static bool own_help(QemuOptionIndex index)
+{
+    switch (index) {
+    case QEMU_OPTION_machine:
+        printf("Supported machines are:\n");
+        machine_foreach(help_machines, NULL);
+        exit(0);
+    case QEMU_OPTION_accel:
+        help_accels();
+        exit(0);
+    case QEMU_OPTION_device:
+        return true; /* device_add_from_opts() prints */
+    default:
+        return false;
+    }
+}
+
+static bool option_string(const CmdlineUse *use)
+{
+    const struct {
+        QemuOptionIndex index;
+        const char **to;
+    } strings[] = {
+        { QEMU_OPTION_cpu, &args.cpu },           { QEMU_OPTION_kernel, &args.kernel },
+        { QEMU_OPTION_initrd, &args.initrd },     { QEMU_OPTION_append, &args.append },
+        { QEMU_OPTION_bios, &args.bios },         { QEMU_OPTION_pidfile, &args.pidfile },
+        { QEMU_OPTION_uuid, &args.uuid },         { QEMU_OPTION_d, &args.log_items },
+        { QEMU_OPTION_D, &args.log_file },        { QEMU_OPTION_debugcon, &args.debugcon },
+        { QEMU_OPTION_qtest, &args.qtest },       { QEMU_OPTION_qtest_log, &args.qtest_log },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
+        if (strings[i].index == use->option->index) {
+            *strings[i].to = use->arg;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool option_flag(const CmdlineUse *use)
+{
+    const struct {
+        QemuOptionIndex index;
+        bool *to;
+    } flags[] = {
+        { QEMU_OPTION_enable_kvm, &args.enable_kvm }, { QEMU_OPTION_nodefaults, &args.nodefaults },
+        { QEMU_OPTION_nographic, &args.nographic },   { QEMU_OPTION_S, &args.stopped },
+        { QEMU_OPTION_daemonize, &args.daemonize },   { QEMU_OPTION_no_acpi, &args.no_acpi },
+        { QEMU_OPTION_no_hpet, &args.no_hpet },
+        { QEMU_OPTION_no_reboot, &vm_actions.reboot_is_shutdown },
+        { QEMU_OPTION_no_shutdown, &vm_actions.shutdown_is_pause },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+        if (flags[i].index == use->option->index) {
+            *flags[i].to = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool option_list(const CmdlineUse *use)
+{
+    const struct {
+        QemuOptionIndex index;
+        GPtrArray *to;
+    } lists[] = {
+        { QEMU_OPTION_serial, args.serials },
+        { QEMU_OPTION_monitor, args.monitors },
+        { QEMU_OPTION_qmp, args.qmps },
+        { QEMU_OPTION_qmp_pretty, args.qmp_pretties },
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        if (lists[i].index == use->option->index) {
+            g_ptr_array_add(lists[i].to, (char *)use->arg);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool option_display(const char *arg, Error **errp)
+{
+    if (strcmp(arg, "none") != 0) {
+        error_setg(errp, "-display %s: this program has no such display; use none", arg);
+        return false;
+    }
+    return true;
+}
+
+static bool option_other(const CmdlineUse *use, Error **errp)
+{
+    switch (use->option->index) {
+    case QEMU_OPTION_help:
+        cmdline_print_help();
+        exit(0);
+    case QEMU_OPTION_version:
+        cmdline_print_version();
+        exit(0);
+    case QEMU_OPTION_readconfig:
+        return qemu_read_config_file(use->arg, errp);
+    case QEMU_OPTION_display:
+        return option_display(use->arg, errp);
+    case QEMU_OPTION_action:
+        return opts_parse_action(use->opts, &vm_actions, errp);
+    default:
+        return true; /* has a group, read later; or says nothing (-no-user-config) */
+    }
+}
+
+static bool option(const CmdlineUse *use, void *opaque, Error **errp)
+{
+    if (use->option->index == QEMU_OPTION_cpu && is_help_option(use->arg)) {
+        x86_cpu_list();
+        exit(0);
+    }
+    if (use->option->index == QEMU_OPTION_d && is_help_option(use->arg)) {
+        qemu_log_print_help();
+        exit(0);
+    }
+    return option_string(use) || option_flag(use) || option_list(use) || option_other(use, errp);
+}
+
+static void parse_command_line(int argc, char **argv)
+{
+    args.serials = g_ptr_array_new();
+    args.monitors = g_ptr_array_new();
+    args.qmps = g_ptr_array_new();
+    args.qmp_pretties = g_ptr_array_new();
+    if (!cmdline_parse(argc, argv, option, NULL, own_help)) {
+        exit(1);
+    }
+}
+
+/* ---- What it comes to ---- */
+
+static void choose_machine(void)
+{
+    if (!opts_parse_machine(qemu_find_opts_singleton("machine"), &machine_opts, &error_fatal)) {
+        exit(1);
+    }
+    current_machine = machine_find(machine_opts.type ? machine_opts.type : "pc");
+    if (!current_machine) {
+        error_report("-machine %s: no such machine ('-machine help' lists them)",
+                     machine_opts.type);
+        exit(1);
+    }
+    switch (machine_opts.kernel_irqchip) {
+    case IRQCHIP_OFF:
+        kernel_irqchip = KERNEL_IRQCHIP_OFF;
+        break;
+    case IRQCHIP_SPLIT:
+        kernel_irqchip = KERNEL_IRQCHIP_SPLIT;
+        break;
+    default:
+        kernel_irqchip = KERNEL_IRQCHIP_ON;
+    }
+}
+
+static const char *either(const char *a, const char *b)
+{
+    return a ? a : b;
+}
+
+static void configure_machine(void)
+{
+    MachineConfig *cfg = &machine_config;
+    RtcOpts rtc;
+
+    cfg->kernel = either(args.kernel, machine_opts.kernel);
+    cfg->initrd = either(args.initrd, machine_opts.initrd);
+    cfg->append = either(args.append, machine_opts.append);
+    cfg->bios = either(args.bios, machine_opts.firmware);
+    cfg->defaults = !args.nodefaults;
+    cfg->acpi = machine_opts.acpi && !args.no_acpi;
+    cfg->hpet = machine_opts.hpet && !args.no_hpet;
+    opts_parse_memory(qemu_find_opts_singleton("memory"), current_machine->default_ram_size,
+                      MAX_RAM, &cfg->ram_size, &error_fatal);
+    opts_parse_smp(qemu_find_opts_singleton("smp-opts"), current_machine->max_cpus,
+                   current_machine->name, &cfg->smp, &error_fatal);
+    if (args.uuid) {
+        cfg->uuid_set = opts_parse_uuid(args.uuid, cfg->uuid, &error_fatal);
+    }
+    opts_parse_name(qemu_find_opts_singleton("name"), &name_opts, &error_fatal);
+    cfg->name = name_opts.guest;
+    opts_parse_rtc(qemu_find_opts_singleton("rtc"), &rtc, &error_fatal);
+    cfg->rtc_local = rtc.local;
+    cfg->rtc_offset_s = rtc.offset_s;
+    cfg->rtc_driftfix_slew = rtc.driftfix_slew;
+    cfg->rtc_clock = rtc.clock == RTC_CLOCK_HOST ? CLOCK_TYPE_HOST
+                     : rtc.clock == RTC_CLOCK_RT ? CLOCK_TYPE_REALTIME
+                                                 : CLOCK_TYPE_VIRTUAL;
+    if (cfg->append && !cfg->kernel) {
+        error_report("-append %s: only means something with -kernel", cfg->append);
+        exit(1);
+    }
+    if (cfg->initrd && !cfg->kernel) {
+        error_report("-initrd %s: only means something with -kernel", cfg->initrd);
+        exit(1);
+    }
+}
+
+/* ---- Host ---- */
+
+static void on_signal(void)
+{
+    qemu_system_shutdown_request(SHUTDOWN_CAUSE_HOST_SIGNAL);
+}
+
+static void setup_process(void)
+{
+    bool cpu_pm = false;
+
+    opts_apply_msg(qemu_find_opts_singleton("msg"), name_opts.guest);
+    if (name_opts.process) {
+        os_set_proc_name(name_opts.process);
+    }
+    opts_parse_realtime(&realtime_config, &cpu_pm, &error_fatal);
+    realtime_config.vcpus = machine_config.smp.cpus;
+    realtime_config.mem_merge_wanted = machine_opts.mem_merge_set && machine_opts.mem_merge;
+    if (cpu_pm) {
+        error_report("-overcommit cpu-pm=on: the guest cannot be given MWAIT and HLT of the host "
+                     "in this version; leave it off");
+        exit(1);
+    }
+    if (args.daemonize) {
+        os_daemonize(&error_fatal);
+    }
+    os_prioritize(&realtime_config,
+                  machine_config.ram_size + HEADROOM + machine_config.smp.maxcpus * HEADROOM_PER_VCPU,
+                  &error_fatal);
+    if (!qemu_thread_adopt_self(&main_thread, "main", THREAD_EVENT, &error_fatal)) {
+        exit(1);
+    }
+    os_setup_signals(on_signal);
+}
+
+static void setup_log(void)
+{
+    uint32_t mask = 0;
+
+    if (args.log_items) {
+        qemu_log_parse(args.log_items, &mask, &error_fatal);
+    }
+    if (args.log_file) {
+        qemu_log_open(args.log_file, &error_fatal);
+    }
+    if (mask) {
+        qemu_log_start(mask, &error_fatal);
+    }
+}
+
+/* ---- Accelerator ---- */
+
+static const AccelOps *accel_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(accels); i++) {
+        if (strcmp(accels[i]->name, name) == 0) {
+            return accels[i];
+        }
+    }
+    error_report("-accel %s: no such accelerator ('-accel help' lists them)", name);
+    exit(1);
+}
+
+static void setup_accel(void)
+{
+    static const AccelChoice otherwise[] = { { .name = (char *)"tcg" }, {} };
+    AccelChoice *given = NULL;
+    const AccelChoice *list;
+
+    opts_parse_accels(args.enable_kvm, &given, &error_fatal);
+    list = given[0].name ? given : otherwise;
+    for (const AccelChoice *a = list; a->name; a++) {
+        accel_find(a->name);
+    }
+    for (const AccelChoice *a = list; a->name; a++) {
+        const AccelOps *ops = accel_find(a->name);
+        Error *err = NULL;
+
+        current_accel = ops;
+        if (ops->init(a->opts, &err)) {
+            if (a != list) {
+                warn_report("falling back to %s", ops->name);
+            }
+            return;
+        }
+        if (!a[1].name) {
+            error_report_err(err);
+            exit(1);
+        }
+        warn_report_err(err);
+    }
+}
+
+/* ---- Character devices, monitors ---- */
+
+static bool make_chardev(QemuOpts *opts, void *opaque, Error **errp)
+{
+    return chardev_new_from_opts(opts, errp) != NULL;
+}
+
+static bool is_isa_serial(QemuOpts *opts, void *opaque, Error **errp)
+{
+    const char *driver = qemu_opt_get(opts, "driver");
+
+    return !driver || strcmp(driver, "isa-serial") != 0;
+}
+
+static Chardev *legacy_chardev(const char *option, const char *spec, const char *id, bool monitor)
+{
+    Chardev *chr;
+
+    error_loc_push(option, spec);
+    chr = chardev_new_from_legacy(id, spec, monitor, &error_fatal);
+    error_loc_pop();
+    return chr;
+}
+
+/* What a machine has without being asked: see QEMU's rules for -nographic. */
+static void default_chardevs(void)
+{
+    bool has_serial = args.serials->len || args.nodefaults ||
+                      !qemu_opts_foreach(qemu_find_opts("device", &error_abort), is_isa_serial, NULL,
+                                         NULL);
+    bool has_monitor = args.monitors->len || args.qmps->len || args.qmp_pretties->len ||
+                       args.nodefaults || qemu_find_opts("mon", &error_abort)->first;
+
+    if (args.nographic) {
+        if (!has_serial && !has_monitor) {
+            g_ptr_array_add(args.serials, (char *)"mon:stdio");
+        } else if (!has_monitor) {
+            g_ptr_array_add(args.monitors, (char *)"stdio");
+        } else if (!has_serial) {
+            g_ptr_array_add(args.serials, (char *)"stdio");
+        }
+    } else if (!has_serial) {
+        g_ptr_array_add(args.serials, (char *)"null");
+    }
+}
+
+static void setup_chardevs(void)
+{
+    if (!qemu_opts_foreach(qemu_find_opts("chardev", &error_abort), make_chardev, NULL,
+                           &error_fatal)) {
+        exit(1);
+    }
+    default_chardevs();
+    if (args.serials->len > MAX_SERIAL) {
+        error_report("-serial %s: machine '%s' has %d serial ports",
+                     (const char *)args.serials->pdata[MAX_SERIAL], current_machine->name,
+                     MAX_SERIAL);
+        exit(1);
+    }
+    for (unsigned i = 0; i < args.serials->len; i++) {
+        char *id = g_strdup_printf("serial%u", i);
+
+        machine_config.serial[i] = legacy_chardev("-serial", args.serials->pdata[i], id, false);
+        g_free(id);
+    }
+    if (args.debugcon) {
+        machine_config.debugcon = legacy_chardev("-debugcon", args.debugcon, "debugcon", false);
+    }
+}
+
+static bool make_monitor(QemuOpts *opts, void *opaque, Error **errp)
+{
+    const char *id = qemu_opt_get(opts, "chardev"), *mode = qemu_opt_get(opts, "mode");
+    Chardev *chr = id ? chardev_find(id) : NULL;
+
+    if (!chr) {
+        error_setg(errp, "-mon chardev=%s: no such character device; make it with -chardev",
+                   id ? id : "");
+        return false;
+    }
+    if (!mode || strcmp(mode, "readline") == 0) {
+        return monitor_new_hmp(chr, errp);
+    }
+    if (strcmp(mode, "control") == 0) {
+        return monitor_new_qmp(chr, qemu_opt_get_bool(opts, "pretty", false), errp);
+    }
+    error_setg(errp, "-mon mode=%s: must be readline or control", mode);
+    return false;
+}
+
+static void legacy_monitors(GPtrArray *list, const char *option, bool qmp, bool pretty)
+{
+    static unsigned n;
+
+    for (unsigned i = 0; i < list->len; i++) {
+        char *id = g_strdup_printf("compat_monitor%u", n++);
+        Chardev *chr = legacy_chardev(option, list->pdata[i], id, true);
+
+        g_free(id);
+        if (!chr) {
+            continue; /* "none" */
+        }
+        if (qmp) {
+            monitor_new_qmp(chr, pretty, &error_fatal);
+        } else {
+            monitor_new_hmp(chr, &error_fatal);
+        }
+    }
+}
+
+static void setup_monitors(void)
+{
+    monitor_guest_name = name_opts.guest;
+    memcpy(monitor_guest_uuid, machine_config.uuid, sizeof(monitor_guest_uuid));
+    legacy_monitors(args.monitors, "-monitor", false, false);
+    legacy_monitors(args.qmps, "-qmp", true, false);
+    legacy_monitors(args.qmp_pretties, "-qmp-pretty", true, true);
+    if (!qemu_opts_foreach(qemu_find_opts("mon", &error_abort), make_monitor, NULL,
+                           &error_fatal)) {
+        exit(1);
+    }
+    if (args.qtest) {
+        Chardev *chr = legacy_chardev("-qtest", args.qtest, "qtest", false);
+
+        qtest_server_start(chr, args.qtest_log, &error_fatal);
+    }
+    monitor_start(&error_fatal);
+}
+
+/* ---- Machine ---- */
+
+static void reset_machine(void)
+{
+    cpus_reset_all(device_reset_all);
+}
+
+static bool add_device(QemuOpts *opts, void *opaque, Error **errp)
+{
+    return device_add_from_opts(opts, errp) != NULL;
+}
+
+static void setup_loops(void)
+{
+    static const RunStateHooks base = {
+        .pause_all = cpus_pause_all,
+        .resume_all = cpus_resume_all,
+        .reset = reset_machine,
+    };
+    RunStateHooks hooks = base;
+    EventLoop *loop = event_loop_new("main", &error_fatal);
+
+    event_loop_set_main(loop);
+    hooks.run_state_change = current_accel->run_state_change;
+    runstate_init(&hooks);
+    monitor_init_globals(&error_fatal);
+}
+
+static void setup_machine(void)
+{
+    const char *model = args.cpu ? args.cpu : current_machine->default_cpu;
+
+    if (model) {
+        x86_cpu_set_model(model, &error_fatal);
+    }
+    if (!current_machine->init(&machine_config, &error_fatal)) {
+        exit(1);
+    }
+    if (!qemu_opts_foreach(qemu_find_opts("device", &error_abort), add_device, NULL,
+                           &error_fatal)) {
+        exit(1);
+    }
+    if (model) {
+        cpus_create(machine_config.smp.cpus, &error_fatal);
+        cpus_start_threads(&error_fatal);
+    }
+    cpus_pause_all();
+    reset_machine();
+}
+
+static void setup_done(void)
+{
+    if (args.pidfile) {
+        os_create_pidfile(args.pidfile, &error_fatal);
+    }
+    os_setup_post(&error_fatal);
+    if (!args.stopped) {
+        vm_start(&error_fatal);
+    }
+}
+
+/* ---- The end ---- */
+
+static void shut_down(void)
+{
+    vm_stop(RUN_STATE_SHUTDOWN);
+    cpus_quit();
+    monitor_cleanup();
+    chardev_cleanup();
+    os_report_termination();
+    qemu_log_close();
+    os_cleanup();
+}
+
+int main(int argc, char **argv)
+{
+    int status;
+
+    error_set_progname(argv[0]);
+    parse_command_line(argc, argv);
+    choose_machine();
+    configure_machine();
+    setup_process();
+    memory_init();
+    memory_thread_register();
+    setup_log();
+    setup_accel();
+    setup_loops();
+    setup_chardevs();
+    setup_machine();
+    setup_monitors();
+    setup_done();
+    status = runstate_main_loop();
+    shut_down();
+    return status;
 }
