@@ -557,7 +557,7 @@ static void setup_done(void)
 
 static void shut_down(void)
 {
-    vm_stop(RUN_STATE_SHUTDOWN);
+    vm_shutdown();
     cpus_quit();
     monitor_cleanup();
     chardev_cleanup();

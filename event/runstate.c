@@ -156,7 +156,8 @@ static void call(void (*fn)(void))
     }
 }
 
-void vm_stop(RunState s)
+/* True if it was running. */
+static bool stop_machine(RunState s)
 {
     bool was_running;
 
@@ -174,9 +175,19 @@ void vm_stop(RunState s)
             runstate_set(s);
         }
     }
-    if (was_running) {
+    return was_running;
+}
+
+void vm_stop(RunState s)
+{
+    if (stop_machine(s)) {
         call(runstate_events.stop);
     }
+}
+
+void vm_shutdown(void)
+{
+    stop_machine(RUN_STATE_SHUTDOWN);
 }
 
 static bool needs_reset(RunState s)

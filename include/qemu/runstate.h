@@ -65,6 +65,8 @@ void qemu_register_powerdown_notifier(void (*fn)(void *opaque), void *opaque);
  * Start: `cont`; error in states that need a reset first.
  */
 void vm_stop(RunState s);
+/* The same at the end of the process: no STOP event. */
+void vm_shutdown(void);
 bool vm_start(Error **errp);
 
 /* Names as in QMP's WatchdogAction. */
