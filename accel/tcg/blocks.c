@@ -13,15 +13,20 @@ static size_t align_up(size_t n)
     return ROUND_UP(n, 64);
 }
 
-/* One mapping, touched here, so that the guest's run meets no page fault of the host. */
-bool tcg_blocks_init(TcgEngine *g, Error **errp)
+/*
+ * One mapping, touched here, so that the guest's run meets no page fault of the host. A third of it
+ * is headers: then they and the records of blocks of usual length run out together.
+ */
+bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
 {
-    size_t headers = align_up(BLOCK_HEADERS * sizeof(TcgBlock));
+    size_t headers = align_up(cache_size / 3);
     size_t hash = sizeof(TcgBlock *) << HASH_BITS;
     size_t jump = sizeof(TcgBlock *) << JUMP_CACHE_BITS;
     uint8_t *p;
 
-    g->map_size = headers + hash + jump + BLOCK_ARENA;
+    g->header_count = (uint32_t)(headers / sizeof(TcgBlock));
+    g->arena_size = (uint32_t)align_up(cache_size - headers);
+    g->map_size = headers + hash + jump + g->arena_size;
     g->map = mmap(NULL, g->map_size, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (g->map == MAP_FAILED) {
@@ -86,7 +91,7 @@ static void hash_add(TcgEngine *g, TcgBlock *b)
 static void evict_oldest(TcgEngine *g)
 {
     hash_remove(&g->headers[g->tail]);
-    g->tail = (g->tail + 1) % BLOCK_HEADERS;
+    g->tail = (g->tail + 1) % g->header_count;
     g->used--;
     g->evicted++;
 }
@@ -108,16 +113,16 @@ static TcgBlock *block_alloc(TcgEngine *g, uint32_t size)
 {
     TcgBlock *b;
 
-    if (g->used == BLOCK_HEADERS) {
+    if (g->used == g->header_count) {
         evict_oldest(g);
     }
-    if (g->fill + size > BLOCK_ARENA) {
-        evict_range(g, g->fill, BLOCK_ARENA - g->fill);
+    if (g->fill + size > g->arena_size) {
+        evict_range(g, g->fill, g->arena_size - g->fill);
         g->fill = 0;
     }
     evict_range(g, g->fill, size);
     b = &g->headers[g->head];
-    g->head = (g->head + 1) % BLOCK_HEADERS;
+    g->head = (g->head + 1) % g->header_count;
     g->used++;
     memset(b, 0, sizeof(*b));
     b->data = g->fill;

@@ -6,7 +6,7 @@
 #include "accel/tcg/engine-run.h"
 
 
-bool tcg_engine_init(X86CPU *c, Error **errp)
+bool tcg_engine_init(X86CPU *c, uint64_t cache_size, Error **errp)
 {
     TcgCpu *t = aligned_alloc(64, ROUND_UP(sizeof(TcgCpu), 64));
     TcgEngine *g = aligned_alloc(64, ROUND_UP(sizeof(TcgEngine), 64));
@@ -23,7 +23,7 @@ bool tcg_engine_init(X86CPU *c, Error **errp)
     t->engine = g;
     c->tcg = t;
     tcg_decode_init(c, g);
-    if (!tcg_blocks_init(g, errp)) {
+    if (!tcg_blocks_init(g, cache_size, errp)) {
         goto fail;
     }
     if (!tcg_mmu_init(c, errp)) {

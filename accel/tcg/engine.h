@@ -18,8 +18,10 @@
 
 #define JUMP_CACHE_BITS 12
 #define HASH_BITS       15
-#define BLOCK_HEADERS   (1u << 15)
-#define BLOCK_ARENA     (14 * MiB)
+/* Sizes of a block cache; of a header's share of one see blocks.c. */
+#define BLOCK_CACHE_MIN     (2 * MiB)
+#define BLOCK_CACHE_DEFAULT (40 * MiB)
+#define BLOCK_CACHE_MAX     (2048 * MiB)
 
 struct TcgBlock {
     /* What a successor check reads. */
@@ -69,6 +71,7 @@ typedef struct TcgEngine {
     EngineStep step;
 
     TcgBlock *headers;
+    uint32_t header_count, arena_size;
     uint32_t head, tail, used; /* headers in turn */
     uint8_t *arena;
     uint32_t fill;             /* next free byte of the arena */
@@ -88,7 +91,7 @@ typedef struct TcgEngine {
 } TcgEngine;
 
 /* blocks.c. Both on the vCPU's thread. */
-bool tcg_blocks_init(TcgEngine *g, Error **errp);
+bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp);
 void tcg_blocks_fini(TcgEngine *g);
 /* The block at c->rip for this mode key: found, re-validated or decoded. Raises what the fetch
  * raises. Never NULL. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `-accel tcg`: the software CPU as an accelerator. Its loop is in engine.c. */
+#include <string.h>
 #include "accel/irqchip.h"
 #include "accel/tcg/engine-run.h"
+#include "qemu/option.h"
 #include "target/i386/cpuid.h"
 
 static void tcg_request_flush(CPUState *cpu)
@@ -36,8 +38,37 @@ static bool tcg_available(void)
     return true;
 }
 
+/* -accel tcg,tb-size=MiB: for all vCPUs together; 0: not given. */
+static uint64_t tcg_cache_size;
+
+/* Each of a few vCPUs gets the default; many share what six would have. */
+static uint64_t tcg_vcpu_cache_size(void)
+{
+    uint64_t total = tcg_cache_size ? tcg_cache_size : 6 * BLOCK_CACHE_DEFAULT;
+    uint64_t share = total / MAX(cpu_count(), 1);
+
+    if (!tcg_cache_size) {
+        share = MIN(share, BLOCK_CACHE_DEFAULT);
+    }
+    return ROUND_DOWN(MIN(MAX(share, BLOCK_CACHE_MIN), BLOCK_CACHE_MAX), 4096);
+}
+
 static bool tcg_init(struct QemuOpts *opts, Error **errp)
 {
+    const char *thread = qemu_opt_get(opts, "thread");
+    uint64_t mib = qemu_opt_get_number(opts, "tb-size", 0);
+
+    if (thread && strcmp(thread, "multi") != 0) {
+        error_setg(errp, "-accel tcg,thread=%s: every vCPU has a thread of its own here; "
+                         "leave it out or say thread=multi", thread);
+        return false;
+    }
+    if (mib > 1024 * 1024) {
+        error_setg(errp, "-accel tcg,tb-size=%llu: at most 1048576 MiB",
+                   (unsigned long long)mib);
+        return false;
+    }
+    tcg_cache_size = mib * MiB;
     x86_cpu_set_backend(&x86_tcg_backend);
     memory_listener_register(&tcg_map_listener);
     return true;
@@ -45,7 +76,7 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
 
 static bool tcg_vcpu_init(CPUState *cpu, Error **errp)
 {
-    return tcg_engine_init(x86_cpu(cpu), errp);
+    return tcg_engine_init(x86_cpu(cpu), tcg_vcpu_cache_size(), errp);
 }
 
 static void tcg_vcpu_fini(CPUState *cpu)
