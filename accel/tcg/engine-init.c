@@ -6,7 +6,9 @@
 #include "accel/tcg/engine-run.h"
 
 
-bool tcg_engine_init(X86CPU *c, uint64_t cache_size, Error **errp)
+uint64_t tcg_block_cache_size = 8 * MiB;
+
+bool tcg_engine_init(X86CPU *c, Error **errp)
 {
     TcgCpu *t = aligned_alloc(64, ROUND_UP(sizeof(TcgCpu), 64));
     TcgEngine *g = aligned_alloc(64, ROUND_UP(sizeof(TcgEngine), 64));
@@ -23,7 +25,7 @@ bool tcg_engine_init(X86CPU *c, uint64_t cache_size, Error **errp)
     t->engine = g;
     c->tcg = t;
     tcg_decode_init(c, g);
-    if (!tcg_blocks_init(g, cache_size, errp)) {
+    if (!tcg_blocks_init(g, tcg_block_cache_size, errp)) {
         goto fail;
     }
     if (!tcg_mmu_init(c, errp)) {

@@ -6,8 +6,10 @@
 #include "accel/accel.h"
 #include "accel/tcg/engine.h"
 
-/* Makes c->tcg with its block cache of so many bytes, MMU, system and SIMD parts; allocates. */
-bool tcg_engine_init(X86CPU *c, uint64_t cache_size, Error **errp);
+/* Bytes of block cache a vCPU gets; set before the first one is made. */
+extern uint64_t tcg_block_cache_size;
+/* Makes c->tcg with its block cache, MMU, system and SIMD parts; allocates. */
+bool tcg_engine_init(X86CPU *c, Error **errp);
 void tcg_engine_fini(X86CPU *c);
 /* The registers were set from outside (reset, INIT, debugger, loader): derive everything anew. */
 void tcg_engine_reset(X86CPU *c);

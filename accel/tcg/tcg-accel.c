@@ -76,7 +76,8 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
 
 static bool tcg_vcpu_init(CPUState *cpu, Error **errp)
 {
-    return tcg_engine_init(x86_cpu(cpu), tcg_vcpu_cache_size(), errp);
+    tcg_block_cache_size = tcg_vcpu_cache_size();
+    return tcg_engine_init(x86_cpu(cpu), errp);
 }
 
 static void tcg_vcpu_fini(CPUState *cpu)

@@ -236,7 +236,7 @@ bool guest_init(void)
     set_system_state();
     set_user_segments();
     make_tables();
-    if (!tcg_engine_init(cpu, 4 * MiB, &err)) {
+    if (!tcg_engine_init(cpu, &err)) {
         error_report_err(err);
         return false;
     }

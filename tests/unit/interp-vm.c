@@ -89,7 +89,7 @@ Vm *vm_cpu(unsigned n)
     g_assert_nonnull(vm->c);
     x86_cpu_reset(vm->c, false);
     vm->c->wait_for_sipi = false;
-    g_assert_true(tcg_engine_init(vm->c, VM_CACHE, &err));
+    g_assert_true(tcg_engine_init(vm->c, &err));
     return vm;
 }
 

@@ -10,7 +10,6 @@
 #include "accel/tcg/engine-run.h"
 
 #define VM_RAM    (16 * MiB)
-#define VM_CACHE  (8 * MiB)
 #define VM_GDT    0x1000u
 #define VM_IDT    0x2000u
 #define VM_STUBS  0x3000u  /* VM_VECTORS handlers of 16 bytes */

@@ -87,7 +87,7 @@ static void machine_make(void)
     x86_cpu_set_backend(&backend);
     g_assert_true(x86_cpu_set_model("max", &error_abort));
     c = x86_cpu_new(0, &error_abort);
-    g_assert_true(tcg_engine_init(c, 4 * MiB, &error_abort));
+    g_assert_true(tcg_engine_init(c, &error_abort));
     memory_read_lock();
 }
 
