@@ -169,7 +169,8 @@ void tcg_st_sys(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned siz
 
 /* ---- TLB (mmu.c) ---- */
 /* Drops everything and takes over CR0, CR3, CR4, EFER, PKRU as they are now (PAE: the PDPTEs are
- * read again): CPU_REQ_TLB_FLUSH, regs_put, reset. Ends with tcg_mode_changed(). */
+ * read again if CR3 is another): CPU_REQ_TLB_FLUSH, regs_put, reset. Ends with
+ * tcg_mode_changed(). */
 void tcg_mmu_resync(X86CPU *c);
 /* The guest changes PKRU only through this (WRPKRU, XRSTOR). */
 void tcg_pkru_set(X86CPU *c, uint32_t pkru);

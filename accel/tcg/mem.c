@@ -178,7 +178,7 @@ static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len,
     p[0].len = MIN(len, left);
     p[0].e = *mmu_translate(c, i, lin, access, mode);
     if (n == 2) {
-        p[1].lin = mem_wrap(c, lin + left);
+        p[1].lin = mem_add(c, lin, left);
         p[1].len = len - left;
         p[1].e = *mmu_translate(c, i, p[1].lin, access, mode);
     }
@@ -223,7 +223,7 @@ void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size
 
 void mem_probe(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int access, unsigned mode)
 {
-    uint64_t last = mem_wrap(c, lin + len - 1);
+    uint64_t last = mem_add(c, lin, len - 1);
 
     check_address(c, i, lin, len);
     mmu_translate(c, i, lin, access, mode);

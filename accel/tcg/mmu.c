@@ -245,7 +245,10 @@ void tcg_mmu_resync(X86CPU *c)
 
     flush_everything(m);
     m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
-    if ((c->cr0 & CR0_PG) && (c->cr4 & CR4_PAE) && !(c->efer & EFER_LMA)) {
+    /* The PDPTEs are registers: a flush does not read them again, a new state does. */
+    if (!(c->cr0 & CR0_PG) || !(c->cr4 & CR4_PAE) || (c->efer & EFER_LMA)) {
+        m->pdpte_cr3 = NO_PDPTES;
+    } else if (m->pdpte_cr3 != c->cr3) {
         mmu_load_pdptes(c, c->cr3);
     }
     mmu_breakpoints_changed(c);
@@ -537,6 +540,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     m->cur = &m->ctx[0];
     m->cur->pcid = 0;
     m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
+    m->pdpte_cr3 = NO_PDPTES;
     c->tcg->mmu = m;
     context_apply(c);
     if (!atomic_flag_test_and_set(&listening)) {

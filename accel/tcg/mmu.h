@@ -96,6 +96,7 @@ typedef struct MmuWalk {
 } MmuWalk;
 
 #define MMU_RANGES 4
+#define NO_PDPTES  UINT64_MAX
 
 typedef struct MmuContext MmuContext;
 
@@ -110,6 +111,7 @@ struct TcgMmu {
     bool watch;            /* DR7 has data breakpoints on */
     uint64_t reserved;     /* bits of PAE and 4-level entries above MAXPHYADDR */
     uint64_t pdpte[4];     /* PAE paging: loaded with CR3 */
+    uint64_t pdpte_cr3;    /* they were loaded with; NO_PDPTES: they are not */
     MmuRange range[MMU_RANGES];
     unsigned range_next;
     bool rmw_locked;       /* between tcg_rmw_begin() and tcg_rmw_end() */
@@ -178,10 +180,15 @@ uint64_t mem_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size, unsigne
 void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size, unsigned mode);
 /* Raises if an access of len bytes (at most a page) would fault. */
 void mem_probe(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int access, unsigned mode);
-/* Every linear address is a 32-bit one but in 64-bit mode and for system tables of long mode. */
-static inline uint64_t mem_wrap(const X86CPU *c, uint64_t lin)
+/*
+ * base + off as a linear address. It wraps at 4 GiB but in 64-bit mode, and but for system tables
+ * above that in compatibility mode.
+ */
+static inline uint64_t mem_add(const X86CPU *c, uint64_t base, uint64_t off)
 {
-    return (c->efer & EFER_LMA) ? lin : (uint32_t)lin;
+    uint64_t lin = base + off;
+
+    return x86_in_64bit(c) || base >> 32 ? lin : (uint32_t)lin;
 }
 
 #endif

@@ -292,6 +292,7 @@ bool mmu_load_pdptes(X86CPU *c, uint64_t cr3)
     for (unsigned n = 0; n < 4; n++) {
         m->pdpte[n] = e[n];
     }
+    m->pdpte_cr3 = cr3;
     return true;
 }
 

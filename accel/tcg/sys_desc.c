@@ -23,7 +23,7 @@ bool desc_read(X86CPU *c, const Insn *i, uint16_t sel, Desc *d)
     if (off + 7 > limit) {
         return false;
     }
-    d->addr = mem_wrap(c, base + off);
+    d->addr = mem_add(c, base, off);
     q = tcg_ld_sys(c, i, d->addr, 8);
     d->lo = (uint32_t)q;
     d->hi = (uint32_t)(q >> 32);
@@ -59,7 +59,7 @@ void desc_set_accessed(X86CPU *c, const Insn *i, Desc *d)
 
 void desc_set_busy(X86CPU *c, const Insn *i, uint16_t sel, bool busy)
 {
-    uint64_t addr = mem_wrap(c, c->gdt.base + (sel & ~7u) + 5);
+    uint64_t addr = mem_add(c, c->gdt.base, (sel & ~7u) + 5);
     uint8_t type = (uint8_t)tcg_ld_sys(c, i, addr, 1);
 
     tcg_st_sys(c, i, addr, busy ? type | TSS_BUSY : type & ~TSS_BUSY, 1);
@@ -92,7 +92,11 @@ void seg_load_real(X86CPU *c, unsigned seg, uint16_t sel)
         s->limit = 0xffff;
         s->attr = SEG_P | SEG_S | SEG_W | SEG_A | 3 << SEG_DPL_SHIFT;
     } else {
-        /* The limit stays: "big real mode". Only the type is that of a data segment. */
+        /* The limit stays ("big real mode"), but for a segment that held a null selector. Only the
+         * type is that of a data segment. */
+        if (s->attr & SEG_UNUSABLE) {
+            s->limit = 0xffff;
+        }
         s->attr = (s->attr & (SEG_G | SEG_DB)) | SEG_P | SEG_S | SEG_W | SEG_A;
         if (seg == R_CS) {
             s->attr |= SEG_CODE;

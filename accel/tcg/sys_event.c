@@ -61,7 +61,7 @@ static void enter_real(Delivery *d, uint64_t ivt, uint64_t flags, uint64_t clear
 {
     X86CPU *c = d->c;
     SysStack s = sys_stack_current(c, d->i);
-    uint32_t vec = (uint32_t)tcg_ld_sys(c, d->i, mem_wrap(c, ivt + (uint64_t)d->vector * 4), 4);
+    uint32_t vec = (uint32_t)tcg_ld_sys(c, d->i, mem_add(c, ivt, (uint64_t)d->vector * 4), 4);
 
     sys_push(&s, flags, 2);
     sys_push(&s, c->seg[R_CS].selector, 2);
@@ -98,12 +98,12 @@ static bool deliver_vm86(Delivery *d)
             tcg_raise_err(c, d->i, EXCP_GP, 0);
         }
         /* The 32 bytes below the I/O permission map. */
-        map = (uint32_t)tcg_ld_sys(c, d->i, mem_wrap(c, c->tr.base + 0x66), 2);
+        map = (uint32_t)tcg_ld_sys(c, d->i, mem_add(c, c->tr.base, 0x66), 2);
         map = map - 32 + (uint32_t)d->vector / 8;
         if (map > c->tr.limit) {
             tcg_raise_err(c, d->i, EXCP_GP, 0);
         }
-        bits = (uint32_t)tcg_ld_sys(c, d->i, mem_wrap(c, c->tr.base + map), 1) >> (d->vector & 7);
+        bits = (uint32_t)tcg_ld_sys(c, d->i, mem_add(c, c->tr.base, map), 1) >> (d->vector & 7);
     }
     if (bits & 1) {
         if (!iopl3) {
@@ -137,7 +137,7 @@ static void read_gate(Delivery *d, Desc *g, uint32_t *offset_hi)
     if (off + size - 1 > c->idt.limit) {
         tcg_raise_err(c, d->i, EXCP_GP, idt_error(d));
     }
-    g->addr = mem_wrap(c, c->idt.base + off);
+    g->addr = mem_add(c, c->idt.base, off);
     q = tcg_ld_sys(c, d->i, g->addr, 8);
     g->lo = (uint32_t)q;
     g->hi = (uint32_t)(q >> 32);

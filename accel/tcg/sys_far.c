@@ -308,7 +308,7 @@ static uint16_t far_operand(X86CPU *c, const Insn *i, uint64_t *off)
     *off = i->opsize == 2   ? tcg_ld16(c, i, lin)
            : i->opsize == 4 ? tcg_ld32(c, i, lin)
                             : tcg_ld64(c, i, lin);
-    sel = tcg_ld16(c, i, mem_wrap(c, lin + i->opsize));
+    sel = tcg_ld16(c, i, mem_add(c, lin, i->opsize));
     return sel;
 }
 

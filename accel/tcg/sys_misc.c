@@ -391,8 +391,7 @@ void sys_sysret(X86CPU *c, const Insn *i)
         sys_gp0(c, i);
     }
     if (sys_long(c)) {
-        tcg_write_flags(c, c->regs[R_R8 + 3], SYSRET_FLAGS | FL_RF | FL_VM);
-        c->rflags &= ~(FL_RF | FL_VM);
+        tcg_write_flags(c, c->regs[R_R8 + 3] & SYSRET_FLAGS, SYSRET_FLAGS | FL_RF | FL_VM);
     } else {
         c->rflags |= FL_IF;
     }

@@ -148,7 +148,7 @@ static bool deliver_debug(X86CPU *c, uint32_t dr6)
 
 bool tcg_debug_before(X86CPU *c, bool *dead)
 {
-    uint64_t lin = c->tcg->cs_base + c->rip;
+    uint64_t lin = mem_add(c, c->tcg->cs_base, c->rip);
     uint32_t hits = 0;
 
     c->tcg->sys->no_step = false;
@@ -162,7 +162,7 @@ bool tcg_debug_before(X86CPU *c, bool *dead)
         return false;
     }
     for (unsigned n = 0; n < 4; n++) {
-        if (breakpoint_on(c, n) && breakpoint_kind(c, n) == 0 && c->dr[n] == mem_wrap(c, lin)) {
+        if (breakpoint_on(c, n) && breakpoint_kind(c, n) == 0 && c->dr[n] == lin) {
             hits |= BIT(n);
         }
     }
@@ -210,13 +210,13 @@ void tcg_check_io(X86CPU *c, const Insn *i, uint16_t port, unsigned size)
         if (!(SEG_TYPE(c->tr.attr) & 8) || c->tr.limit < 0x67) {
             sys_gp0(c, i);
         }
-        map = (uint32_t)tcg_ld_sys(c, i, mem_wrap(c, c->tr.base + 0x66), 2);
+        map = (uint32_t)tcg_ld_sys(c, i, mem_add(c, c->tr.base, 0x66), 2);
         off = map + port / 8;
         /* Two bytes are read always, so the one after must be inside the limit too. */
         if (off + 1 > c->tr.limit) {
             sys_gp0(c, i);
         }
-        bits = (uint32_t)tcg_ld_sys(c, i, mem_wrap(c, c->tr.base + off), 2);
+        bits = (uint32_t)tcg_ld_sys(c, i, mem_add(c, c->tr.base, off), 2);
         if (bits >> (port & 7) & ((1u << size) - 1)) {
             sys_gp0(c, i);
         }

@@ -86,7 +86,7 @@ uint64_t tss_stack(X86CPU *c, const Insn *i, unsigned dpl, uint16_t *ss, uint32_
     bool big = SEG_TYPE(c->tr.attr) & 8;
     uint32_t off = sys_long(c) ? 4 + 8 * dpl : big ? 4 + 8 * dpl : 2 + 4 * dpl;
     uint32_t last = off + (sys_long(c) ? 7 : big ? 5 : 3);
-    uint64_t lin = mem_wrap(c, c->tr.base + off);
+    uint64_t lin = mem_add(c, c->tr.base, off);
 
     if (last > c->tr.limit) {
         tcg_raise_err(c, i, EXCP_TS, (c->tr.selector & ~3u) | ext);
@@ -95,7 +95,7 @@ uint64_t tss_stack(X86CPU *c, const Insn *i, unsigned dpl, uint16_t *ss, uint32_
     if (sys_long(c)) {
         return tcg_ld_sys(c, i, lin, 8);
     }
-    *ss = (uint16_t)tcg_ld_sys(c, i, mem_wrap(c, lin + (big ? 4 : 2)), 2);
+    *ss = (uint16_t)tcg_ld_sys(c, i, mem_add(c, lin, big ? 4 : 2), 2);
     return tcg_ld_sys(c, i, lin, big ? 4 : 2);
 }
 

@@ -29,7 +29,7 @@ static TableReg table_load(X86CPU *c, const Insn *i)
             sys_gp0(c, i);
         }
     } else {
-        t.base = tcg_ld32(c, i, mem_wrap(c, lin + 2));
+        t.base = tcg_ld32(c, i, mem_add(c, lin, 2));
         if (i->opsize == 2) {
             t.base &= 0xffffff; /* the 80286's 24 bits */
         }
@@ -367,7 +367,7 @@ void sys_load_far(X86CPU *c, const Insn *i)
     uint64_t off = i->opsize == 2   ? tcg_ld16(c, i, lin)
                    : i->opsize == 4 ? tcg_ld32(c, i, lin)
                                     : tcg_ld64(c, i, lin);
-    uint16_t sel = tcg_ld16(c, i, mem_wrap(c, lin + i->opsize));
+    uint16_t sel = tcg_ld16(c, i, mem_add(c, lin, i->opsize));
 
     seg_load(c, i, i->aux16, sel); /* LSS makes no shadow: it loads the pointer as well */
     sys_reg_set(c, i->reg, off, i->opsize);

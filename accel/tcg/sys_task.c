@@ -32,12 +32,12 @@ typedef struct TaskState {
 
 static uint64_t tss_ld(X86CPU *c, const Insn *i, uint64_t base, unsigned off, unsigned size)
 {
-    return tcg_ld_sys(c, i, mem_wrap(c, base + off), size);
+    return tcg_ld_sys(c, i, mem_add(c, base, off), size);
 }
 
 static void tss_st(X86CPU *c, const Insn *i, uint64_t base, unsigned off, uint64_t v, unsigned size)
 {
-    tcg_st_sys(c, i, mem_wrap(c, base + off), v, size);
+    tcg_st_sys(c, i, mem_add(c, base, off), v, size);
 }
 
 static void task_load(X86CPU *c, const Insn *i, uint64_t base, const TssLayout *l, TaskState *t)
@@ -77,7 +77,7 @@ static void task_save(X86CPU *c, const Insn *i, uint64_t base, const TssLayout *
 /* Every byte a switch may touch, so that the rest of it cannot fault. */
 static void task_probe(X86CPU *c, const Insn *i, uint64_t base, const TssLayout *l)
 {
-    mem_probe(c, i, mem_wrap(c, base), l->min_limit + 1u, ACC_WRITE, mmu_mode_implicit(c));
+    mem_probe(c, i, base, l->min_limit + 1u, ACC_WRITE, mmu_mode_implicit(c));
 }
 
 /* ---- The new task's segments ---- */
@@ -216,8 +216,8 @@ void task_switch(X86CPU *c, const Insn *i, uint16_t sel, Desc *d, TaskSource sou
     }
     task_probe(c, i, c->tr.base, ol);
     task_probe(c, i, desc_base(d), l);
-    mem_probe(c, i, mem_wrap(c, c->gdt.base + (sel & ~7u)), 8, ACC_WRITE, mmu_mode_implicit(c));
-    mem_probe(c, i, mem_wrap(c, c->gdt.base + (c->tr.selector & ~7u)), 8, ACC_WRITE,
+    mem_probe(c, i, mem_add(c, c->gdt.base, sel & ~7u), 8, ACC_WRITE, mmu_mode_implicit(c));
+    mem_probe(c, i, mem_add(c, c->gdt.base, c->tr.selector & ~7u), 8, ACC_WRITE,
               mmu_mode_implicit(c));
     task_load(c, i, desc_base(d), l, &t);
     task_save(c, i, c->tr.base, ol, next_rip, source == TASK_IRET ? flags & ~FL_NT : flags);

@@ -1218,6 +1218,42 @@ static void test_segments(void)
     try_store(0x0097, 0xfff, 0x10000, EXCP_GP); /* 16-bit: ends at 64 KiB */
 }
 
+GUEST(push_fs64, 64, "push fs; pop gs; hlt")
+GUEST(push_fs32, 32, "push fs; pop gs; hlt")
+GUEST(push_fs16, 32, "data16 push fs; data16 pop gs; hlt")
+
+static void test_push_seg(void)
+{
+    start_long();
+    load_seg(R_FS, UDS);
+    begin();
+    put64(STACK - 8, UINT64_MAX);
+    PUT(CODE, push_fs64);
+    expect_vector(-1);
+    g_assert_cmphex(get64(STACK - 8), ==, UDS);
+    g_assert_cmphex(c->seg[R_GS].selector, ==, UDS);
+    g_assert_cmphex(c->regs[R_RSP], ==, STACK);
+
+    start_32();
+    load_seg(R_FS, UDS);
+    put64(STACK - 8, UINT64_MAX);
+    PUT(CODE, push_fs32);
+    begin();
+    expect_vector(-1);
+    g_assert_cmphex(get64(STACK - 8), ==, (uint64_t)(0xffff0000u | UDS) << 32 | 0xffffffff);
+    g_assert_cmphex(c->regs[R_RSP], ==, STACK);
+
+    start_32();
+    load_seg(R_FS, UDS);
+    put64(STACK - 8, UINT64_MAX);
+    PUT(CODE, push_fs16);
+    begin();
+    expect_vector(-1);
+    g_assert_cmphex(get64(STACK - 8), ==, (uint64_t)UDS << 48 | 0xffffffffffff);
+    g_assert_cmphex(c->seg[R_GS].selector, ==, UDS);
+    g_assert_cmphex(c->regs[R_RSP], ==, STACK);
+}
+
 /* ---- Real mode ---- */
 
 GUEST(real_int, 16, "int 0x21; mov bx, 1; hlt")
@@ -1296,6 +1332,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sys/debug", test_debug);
     g_test_add_func("/sys/io-selectors", test_io_and_selectors);
     g_test_add_func("/sys/segments", test_segments);
+    g_test_add_func("/sys/push-segment", test_push_seg);
     g_test_add_func("/sys/real", test_real);
     return g_test_run();
 }
