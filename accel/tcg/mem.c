@@ -221,14 +221,25 @@ void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size
     part_store(&p[1], (uint8_t *)&v + p[0].len);
 }
 
+/* Leaves also for a store into the block's own code: what follows commits before it stores. */
+static void probe_page(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int access,
+                       unsigned mode)
+{
+    const TlbEntry *e = mmu_translate(c, i, lin, access, mode);
+
+    if (access == ACC_WRITE && e->rb && (e->flags & TLBF_RAM_W)) {
+        check_own_code(c, i, e, lin, len);
+    }
+}
+
 void mem_probe(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int access, unsigned mode)
 {
-    uint64_t last = mem_add(c, lin, len - 1);
+    unsigned left = (unsigned)(TARGET_PAGE_SIZE - (lin & ~TARGET_PAGE_MASK));
 
     check_address(c, i, lin, len);
-    mmu_translate(c, i, lin, access, mode);
-    if ((lin ^ last) & TARGET_PAGE_MASK) {
-        mmu_translate(c, i, last & TARGET_PAGE_MASK, access, mode);
+    probe_page(c, i, lin, MIN(len, left), access, mode);
+    if (len > left) {
+        probe_page(c, i, mem_add(c, lin, left), len - left, access, mode);
     }
 }
 
@@ -294,6 +305,9 @@ void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
 
 void tcg_probe_write(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
 {
+    if (len <= 8 && !(len & (len - 1))) {
+        check_alignment(c, i, lin, len);
+    }
     mem_probe(c, i, lin, len, ACC_WRITE, c->tcg->mmu->mode);
 }
 
