@@ -140,7 +140,7 @@ void runstate_add_listener(void (*fn)(void *opaque, RunState old, RunState now),
 
 /* ---- Changes ---- */
 
-static void runstate_set(RunState now) REQUIRES(runstate_lock)
+static void runstate_set(RunState now)
 {
     RunState old = atomic_exchange(&run_state, now);
 

@@ -5,7 +5,17 @@
  * the writer's side pays with membarrier(2). Old maps are freed by a HELPER thread of ours, so
  * that no thread of liburcu's with an inherited policy exists.
  */
+#ifdef __SANITIZE_THREAD__
+/* liburcu is not instrumented: tell the sanitizer what a grace period orders. */
+#include <sanitizer/tsan_interface.h>
+static char tsan_order;
+#define READER_LEAVES() __tsan_release(&tsan_order)
+#define GRACE_PERIOD_OVER() __tsan_acquire(&tsan_order)
+#else
 #define _LGPL_SOURCE /* the inline read side */
+#define READER_LEAVES() ((void)0)
+#define GRACE_PERIOD_OVER() ((void)0)
+#endif
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -58,12 +68,14 @@ void memory_read_lock(void)
 
 void memory_read_unlock(void)
 {
+    READER_LEAVES();
     rcu_read_unlock();
 }
 
 void memory_synchronize(void)
 {
     synchronize_rcu();
+    GRACE_PERIOD_OVER();
 }
 
 /* ---- Reclaim ---- */
@@ -77,7 +89,7 @@ static void *reclaim_main(void *unused)
         if (!p) {
             continue;
         }
-        synchronize_rcu();
+        memory_synchronize();
         uint32_t n = 0;
         while (p) {
             Retired *next = p->next;

@@ -328,8 +328,12 @@ static void test_buffers(void)
     nrecs = 0;
     g_assert_cmpint(address_space_write(AS, 0x400003, in, 0x2004), ==, MEMTX_OK);
     g_assert_cmpint(memcmp(rb->host + 3, in, 0x1ffd), ==, 0);
-    expect_rec(0, true, 0, 4, *(uint32_t *)(in + 0x1ffd));
-    expect_rec(1, true, 4, 2, *(uint16_t *)(in + 0x2001));
+    uint32_t l;
+    uint16_t w;
+    memcpy(&l, in + 0x1ffd, 4);
+    memcpy(&w, in + 0x2001, 2);
+    expect_rec(0, true, 0, 4, l);
+    expect_rec(1, true, 4, 2, w);
     expect_rec(2, true, 6, 1, in[0x2003]);
     g_assert_cmpint(address_space_read(AS, 0x3fffff, out, 0x2800), ==, MEMTX_DECODE_ERROR);
     g_assert_cmphex(out[0], ==, 0xff);
@@ -620,16 +624,16 @@ typedef struct Race {
 
 static void race_store(Race *r, uint64_t off, uint32_t v)
 {
-    volatile uint32_t *p = (volatile uint32_t *)(r->rb->host + off);
+    _Atomic uint32_t *p = (_Atomic uint32_t *)(r->rb->host + off); /* relaxed: a plain MOV */
     _Atomic uint64_t *map = &r->rb->code_map[off >> TARGET_PAGE_BITS];
     if (atomic_load_explicit(map, memory_order_relaxed) == 0) {
-        *p = v;
+        atomic_store_explicit(p, v, memory_order_relaxed);
         atomic_signal_fence(memory_order_seq_cst);
         if (atomic_load_explicit(map, memory_order_relaxed) == 0) {
             return;
         }
     } else {
-        *p = v;
+        atomic_store_explicit(p, v, memory_order_relaxed);
     }
     if (ram_block_code_hit(r->rb, off, 4)) {
         atomic_fetch_add_explicit(&r->hits, 1, memory_order_relaxed);
@@ -641,7 +645,7 @@ static void *race_decoder(void *opaque)
     Race *r = opaque;
     /* The second decoder marks another granule of the page as well: data beside code. */
     bool second = atomic_fetch_add(&r->next, 1);
-    volatile uint32_t *p = (volatile uint32_t *)(r->rb->host);
+    _Atomic uint32_t *p = (_Atomic uint32_t *)r->rb->host;
     uint32_t gen = 0, value = 0, last = 0;
     bool have = false;
 
@@ -660,7 +664,7 @@ static void *race_decoder(void *opaque)
                 atomic_fetch_add_explicit(&r->decodes, 1, memory_order_relaxed);
             }
             have = ram_block_code_mark(r->rb, 0, 4, &gen);
-            value = *p;
+            value = atomic_load_explicit(p, memory_order_relaxed);
             if (value < last) {
                 atomic_fetch_add(&r->wrong, 1);
             }
