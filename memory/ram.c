@@ -23,6 +23,7 @@
 static _Atomic(RAMBlock *) ram_blocks;
 static int membarrier_cmd;
 static void (*_Atomic flush_hook)(void);
+static void (*_Atomic pull_hook)(RAMBlock *rb);
 
 /* ---- Making blocks ---- */
 
@@ -289,6 +290,11 @@ void ram_dirty_set_flush_hook(void (*flush)(void))
     atomic_store(&flush_hook, flush);
 }
 
+void ram_dirty_set_pull_hook(void (*pull)(RAMBlock *rb))
+{
+    atomic_store(&pull_hook, pull);
+}
+
 static void flush_write_permissions(void)
 {
     void (*flush)(void) = atomic_load(&flush_hook);
@@ -311,16 +317,18 @@ void ram_dirty_track(DirtyClient client, bool on)
             atomic_fetch_and(&b->dirty_clients, (uint8_t)~BIT(client));
         }
     }
-    if (on) {
-        flush_write_permissions();
-    }
+    flush_write_permissions(); /* and when off: who logs may stop */
 }
 
 uint64_t ram_dirty_sync(RAMBlock *rb, DirtyClient client, uint64_t first_page, uint64_t npages,
                         uint64_t *bitmap)
 {
+    void (*pull)(RAMBlock *b) = atomic_load(&pull_hook);
     uint64_t n = 0;
 
+    if (pull) {
+        pull(rb);
+    }
     for (uint64_t i = 0; i < npages && first_page + i < rb->size >> TARGET_PAGE_BITS; i++) {
         _Atomic uint8_t *d = &rb->dirty[first_page + i];
         if (!(atomic_load_explicit(d, memory_order_relaxed) & BIT(client))) {

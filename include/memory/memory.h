@@ -96,6 +96,12 @@ void ram_block_set_dirty(RAMBlock *rb, uint64_t offset, uint64_t len);
  * TLB) and returns when all have. Called after dirty bits were cleared or a client was added.
  */
 void ram_dirty_set_flush_hook(void (*flush)(void));
+/*
+ * Set by an accelerator that keeps the vCPUs' dirty pages elsewhere (KVM): moves what it knows of
+ * rb here (ram_block_set_dirty()). Called before dirty bits are read. The flush hook tells it,
+ * besides, that a block's dirty_clients may have changed.
+ */
+void ram_dirty_set_pull_hook(void (*pull)(RAMBlock *rb));
 /* Starts or stops tracking for a client; HELPER_ONLY. Starting clears its bits. */
 void ram_dirty_track(DirtyClient client, bool on);
 /*

@@ -12,10 +12,12 @@
     R(MONITOR,   10, "monitor sessions and the QMP dispatcher")                                   \
     R(RUNSTATE,  20, "run state of the machine: stop, cont, reset and shutdown requests")         \
     R(CPU_LIST,  25, "start, stop and work queues of vCPU threads")                               \
+    R(COALESCED, 32, "KVM's ring of coalesced writes; its owner performs them on devices")         \
     R(BUS,       35, "list of children of a bus; never held across a device's handler")           \
     R(DEVICE,    40, "registers and state of one device instance")                                \
     R(DEVICE_LO, 45, "a device's second lock, or a device called by others under their own lock") \
     R(MEMMAP,    50, "edits of the guest-physical map (writers only)")                            \
+    R(SLOTS,     52, "KVM's memory slots; vCPUs wait on it while slots are replaced")             \
     R(IRQ_ROUTE, 55, "levels that share one interrupt line: PIRQ links and ISA lines of a board") \
     R(IRQ_LINE,  57, "sources that share one GSI of a board")                                     \
     R(IRQ_PIC,   60, "the i8259 pair")                                                            \
