@@ -158,6 +158,12 @@ X86CPU *x86_cpu_new(unsigned index, Error **errp)
         error_setg(errp, "vCPU %u: at most %u vCPUs are possible", index, MAX_CPUS);
         return NULL;
     }
+    if (x86_apic_id(index) > 254) { /* 255 is the broadcast address */
+        error_setg(errp, "-smp: vCPU %u would get APIC id %u, at most 254 is possible; choose "
+                   "numbers of dies, cores and threads that are powers of two", index,
+                   x86_apic_id(index));
+        return NULL;
+    }
     c = aligned_alloc(64, ROUND_UP(sizeof(*c), 64));
     if (!c) {
         error_setg(errp, "vCPU %u: out of memory", index);
