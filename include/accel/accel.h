@@ -67,6 +67,9 @@ extern const AccelOps qtest_accel_ops;
 typedef enum KernelIrqchip { KERNEL_IRQCHIP_OFF, KERNEL_IRQCHIP_SPLIT, KERNEL_IRQCHIP_ON } KernelIrqchip;
 extern KernelIrqchip kernel_irqchip;
 
+/* -overcommit cpu-pm=on, set before init: idle instructions stay in the guest (KVM only). */
+extern bool accel_cpu_pm;
+
 /* TCG: CPU state changed under it by others (debugger, reset, loader). */
 void tcg_flush_all(CPUState *cpu);
 /* RT_SAFE. The A20 gate (port 92h, keyboard controller): off masks bit 20 of every physical

@@ -51,6 +51,41 @@ typedef struct IrqChipOps {
 /* The chip in force; set once by the board. */
 extern const IrqChipOps *irqchip;
 
+/* ---- An accelerator with interrupt chips of its own ---- */
+
+/* The board's user-space chips beside a local APIC in the kernel (kernel-irqchip=split). All RT_SAFE. */
+typedef struct IrqChipParts {
+    /* Raises the input of PIC pair and I/O APIC. */
+    void (*set_gsi)(unsigned gsi, int level);
+    /* A local APIC's EOI of a level-triggered vector. */
+    void (*ioapic_eoi)(uint8_t vector);
+    /* The PIC pair's INT output, and its acknowledge: the vector. */
+    bool (*pic_output_level)(void);
+    int (*pic_ack)(void);
+} IrqChipParts;
+
+/*
+ * Set by the accelerator's init hook if local APICs are in the kernel; NULL: the board uses its own
+ * chip. The board then sets irqchip = accel_irqchip->ops and makes only those devices that are not
+ * in the kernel. Where the local APIC is, its page at 0xfee00000 is intercepted too.
+ */
+typedef struct AccelIrqchip {
+    const IrqChipOps *ops;
+    bool kernel_pic_ioapic; /* PIC pair (with ELCR) and I/O APIC are in the kernel */
+    bool kernel_pit;        /* PIT with port 61h is in the kernel, on GSI 0 */
+    /* HPET legacy replacement: the kernel's PIT no longer reaches its line. RT_SAFE. NULL if !pit. */
+    void (*pit_hpet_legacy)(bool on);
+    /* For the split chip, else NULL. Start-up: who raises, acknowledges and hears EOIs. */
+    void (*set_parts)(const IrqChipParts *parts);
+    /* RT_SAFE. Listener of the PIC pair's INT (the function of an IrqLine). */
+    void (*pic_int)(void *opaque, int n, int level);
+    /* RT_SAFE. An I/O APIC pin's message changed; the kernel must know which vectors are level-
+     * triggered, to report their EOI. */
+    void (*ioapic_route)(unsigned pin, bool valid, uint64_t addr, uint32_t data);
+} AccelIrqchip;
+
+extern const AccelIrqchip *accel_irqchip;
+
 /*
  * RT_SAFE, VCPU thread. Arms the vCPU's own host timer: at CLOCK_MONOTONIC deadline_ns (INT64_MAX
  * disarms) CPU_REQ_TIMER is requested on it, with no hop through another thread. In cpus.c.
