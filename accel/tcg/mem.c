@@ -121,34 +121,23 @@ static void part_store(const Part *p, const void *buf)
     }
 }
 
-static uint64_t part_load_int(const Part *p)
+static inline uint64_t host_load(const void *h, unsigned size)
 {
-    uint8_t *h = part_host(p);
-
-    if (!p->e.rb) {
-        return address_space_load(&address_space_memory, part_phys(p), p->len);
-    }
-    switch (p->len) {
+    switch (size) {
     case 1:
-        return *(volatile uint8_t *)h;
+        return *(const volatile uint8_t *)h;
     case 2:
-        return *(volatile uint16_t *)h;
+        return *(const volatile uint16_t *)h;
     case 4:
-        return *(volatile uint32_t *)h;
+        return *(const volatile uint32_t *)h;
     default:
-        return *(volatile uint64_t *)h;
+        return *(const volatile uint64_t *)h;
     }
 }
 
-static void part_store_int(const Part *p, uint64_t v)
+static inline void host_store(void *h, uint64_t v, unsigned size)
 {
-    uint8_t *h = part_host(p);
-
-    if (!part_is_ram_w(p)) {
-        address_space_store(&address_space_memory, part_phys(p), v, p->len);
-        return;
-    }
-    switch (p->len) {
+    switch (size) {
     case 1:
         *(volatile uint8_t *)h = (uint8_t)v;
         break;
@@ -161,6 +150,23 @@ static void part_store_int(const Part *p, uint64_t v)
     default:
         *(volatile uint64_t *)h = v;
     }
+}
+
+static uint64_t part_load_int(const Part *p)
+{
+    if (!p->e.rb) {
+        return address_space_load(&address_space_memory, part_phys(p), p->len);
+    }
+    return host_load(part_host(p), p->len);
+}
+
+static void part_store_int(const Part *p, uint64_t v)
+{
+    if (!part_is_ram_w(p)) {
+        address_space_store(&address_space_memory, part_phys(p), v, p->len);
+        return;
+    }
+    host_store(part_host(p), v, p->len);
     part_stored(p);
 }
 
@@ -196,11 +202,21 @@ static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len,
     return n;
 }
 
+/* The entry for [lin, lin+size) of a mode other than the current one's, as tlb.h does. */
+static inline const TlbEntry *mode_entry(const X86CPU *c, uint64_t lin, unsigned mode)
+{
+    return &c->tcg->mmu->table[mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+}
+
 uint64_t mem_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size, unsigned mode)
 {
+    const TlbEntry *e = mode_entry(c, lin, mode);
     uint64_t v = 0;
     Part p[2];
 
+    if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->rtag)) {
+        return host_load((const void *)(uintptr_t)(lin + e->addend), size);
+    }
     if (likely(parts_make(c, i, lin, size, ACC_READ, mode, p) == 1)) {
         return part_load_int(&p[0]);
     }
@@ -211,7 +227,19 @@ uint64_t mem_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size, unsigne
 
 void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size, unsigned mode)
 {
+    const TlbEntry *e = mode_entry(c, lin, mode);
     Part p[2];
+
+    if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->wtag &&
+               atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
+        uint8_t *h = (uint8_t *)(uintptr_t)(lin + e->addend);
+
+        host_store(h, v, size);
+        if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed))) {
+            ram_block_code_hit(e->rb, (uint64_t)(h - e->rb->host), size);
+        }
+        return;
+    }
 
     if (likely(parts_make(c, i, lin, size, ACC_WRITE, mode, p) == 1)) {
         part_store_int(&p[0], v);

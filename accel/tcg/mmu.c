@@ -133,11 +133,19 @@ static MmuContext *context_find(struct TcgMmu *m, uint32_t pcid)
     return oldest;
 }
 
+static void context_set(struct TcgMmu *m, MmuContext *x)
+{
+    m->cur = x;
+    for (unsigned mode = 0; mode < TLB_MODES; mode++) {
+        m->table[mode] = x->e[mode];
+    }
+}
+
 static void context_apply(X86CPU *c)
 {
     struct TcgMmu *m = c->tcg->mmu;
 
-    c->tcg->tlb = m->align_check ? m->none : m->cur->e[m->mode];
+    c->tcg->tlb = m->align_check ? m->none : m->table[m->mode];
 }
 
 void mmu_select_context(X86CPU *c)
@@ -146,7 +154,7 @@ void mmu_select_context(X86CPU *c)
     uint32_t pcid = (c->cr4 & CR4_PCIDE) ? c->cr3 & 0xfff : 0;
 
     if (m->cur->pcid != pcid) {
-        m->cur = context_find(m, pcid);
+        context_set(m, context_find(m, pcid));
     }
     m->cur->age = ++m->age;
     context_apply(c);
@@ -436,7 +444,7 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
 const TlbEntry *mmu_translate(X86CPU *c, const Insn *i, uint64_t lin, int access, unsigned mode)
 {
     unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
-    const TlbEntry *e = &c->tcg->mmu->cur->e[mode][index];
+    const TlbEntry *e = &c->tcg->mmu->table[mode][index];
     uint64_t tag = access == ACC_READ ? e->rtag : access == ACC_WRITE ? e->wtag : e->xtag;
 
     if ((tag & ~TLB_SLOW) == (lin & TARGET_PAGE_MASK)) {
@@ -537,7 +545,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     for (unsigned n = 0; n < TLB_ENTRIES; n++) {
         entry_clear(&m->none[n]);
     }
-    m->cur = &m->ctx[0];
+    context_set(m, &m->ctx[0]);
     m->cur->pcid = 0;
     m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
     m->pdpte_cr3 = NO_PDPTES;

@@ -104,6 +104,7 @@ struct TcgMmu {
     MmuContext *ctx, *cur; /* one a PCID in use */
     unsigned nctx;
     uint32_t age;
+    TlbEntry *table[TLB_MODES]; /* of the context of now */
     TlbEntry *none;        /* a TLB with nothing in it: every access goes to the slow half */
     uint8_t mode;          /* TLB_* of explicit accesses now */
     bool align_check;      /* CR0.AM, EFLAGS.AC and CPL 3 */
