@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <glib.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "qemu/thread.h"
+
 /* Of linux/capability.h. */
 #define CAP_BIT_IPC_LOCK 14
 #define CAP_BIT_SYS_NICE 23
-
-#ifndef SCHED_RESET_ON_FORK
-#define SCHED_RESET_ON_FORK 0x40000000
-#endif
 
 /* ---- Small files ---- */
 
@@ -321,18 +318,15 @@ typedef struct ProbeResult {
 static QEMU_NORETURN void probe_child(int fd, const RealtimeConfig *cfg)
 {
     ProbeResult r = { PROBE_KILLED, PROBE_NOT_DONE, PROBE_NOT_DONE };
-    struct sched_param sp = { 0 };
     bool ok;
 
     prctl(PR_SET_DUMPABLE, 0);
     ok = write(fd, &r, sizeof(r)) == sizeof(r);
-    sched_getparam(0, &sp);
-    r.same_policy = sched_setscheduler(0, sched_getscheduler(0), &sp) < 0 ? errno : 0;
+    r.same_policy = qemu_thread_try_policy(-1, 0);
     if (cfg->enabled) {
         r.policy = PROBE_KILLED;
         ok = ok && write(fd, &r, sizeof(r)) == sizeof(r);
-        sp.sched_priority = cfg->max_priority;
-        r.policy = sched_setscheduler(0, cfg->policy | SCHED_RESET_ON_FORK, &sp) < 0 ? errno : 0;
+        r.policy = qemu_thread_try_policy(cfg->policy, cfg->max_priority);
     }
     if (cfg->mem_lock != MEM_LOCK_OFF) {
         r.mlock = PROBE_KILLED;

@@ -304,6 +304,19 @@ static int policy_apply_self(ThreadClass cls)
     return now == policy && got.sched_priority == priority ? 0 : EPERM;
 }
 
+int qemu_thread_try_policy(int policy, int priority)
+{
+    struct sched_param sp = { .sched_priority = priority };
+
+    if (policy < 0) {
+        policy = sched_getscheduler(0);
+        sched_getparam(0, &sp);
+    } else {
+        policy |= SCHED_RESET_ON_FORK;
+    }
+    return sched_setscheduler(0, policy, &sp) < 0 ? errno : 0;
+}
+
 /* Page size of all hosts this runs on, or a divisor of it. */
 #define TOUCH_STEP 4096
 

@@ -154,6 +154,14 @@ void qemu_init_realtime(int policy, int max_priority);
 bool qemu_realtime_is_enabled(void);
 void qemu_realtime_get_parameters(int *policy, int *max_priority);
 
+#ifndef _WIN32
+/*
+ * For a child process made to find out what the host permits (util/host-facts.c): sets the calling
+ * process's policy, or with policy -1 the one it has already. Returns 0 or an errno.
+ */
+int qemu_thread_try_policy(int policy, int priority);
+#endif
+
 /* ---- rtcheck build ---- */
 #ifdef CONFIG_RTCHECK
 /* From now on an allocation on an EVENT or VCPU thread is counted, and aborts if trap is true. */
