@@ -44,6 +44,9 @@ enum {
 
 /* Reads as 0 and ignores writes on AMD processors; kernels and firmware touch them unguarded. */
 static const uint32_t amd_ignored[] = {
+    /* PERF_LEGACY_CTL and CTR: on every one since the K7, no CPUID bit announces them. */
+    0xc0010000, 0xc0010001, 0xc0010002, 0xc0010003,
+    0xc0010004, 0xc0010005, 0xc0010006, 0xc0010007,
     0xc0010010, /* SYSCFG */
     0xc001001a, /* TOP_MEM */
     0xc001001d, /* TOP_MEM2 */
