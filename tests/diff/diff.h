@@ -18,6 +18,7 @@
 #define DATA_ADDR   0x20000000ull
 #define DATA_SIZE   0x3000u /* the last page is read-only; what follows is not mapped */
 #define DATA_RW     0x2000u
+#define STATE_ADDR  0x20004000u /* one page for state images, which is not compared */
 
 /* Streams are 64-bit code, or 32-bit code in compatibility mode. */
 extern bool diff_32;
@@ -61,6 +62,10 @@ static inline unsigned rng_below(Rng *r, unsigned n)
     return (unsigned)((rng_next(r) >> 11) % n);
 }
 
+/* gen_state.c */
+void gen_state(Rng *r, State *s);
+void gen_data(Rng *r, uint8_t *p, unsigned len);
+
 /* gen.c */
 enum { CLASS_INT = 1, CLASS_SSE = 2, CLASS_AVX = 4, CLASS_X87 = 8, CLASS_ALL = 15 };
 /* Builds the table of what can be generated; returns the number of templates. only: a mnemonic, or
@@ -69,8 +74,6 @@ unsigned gen_init(unsigned classes, const char *only);
 void gen_stream(Rng *r, Stream *s);
 bool gen_decode(const uint8_t *p, unsigned len, ZydisDecodedInstruction *zi,
                 ZydisDecodedOperand *op);
-/* What of the result is undefined or left to the implementation for this instruction. */
-const char *gen_mnemonic_at(const Stream *s, uint64_t rip);
 
 /* native.c */
 bool native_init(void);

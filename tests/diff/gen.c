@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "diff.h"
+#include "gen.h"
 
 typedef struct Template {
     uint8_t vex, pp, w, map, opcode, l;
@@ -28,25 +28,6 @@ static Template *table;
 static unsigned table_n, class_n[4], *class_list[4];
 static unsigned wanted; /* CLASS_* */
 static ZydisDecoder decoder;
-
-void rng_seed(Rng *r, uint64_t seed)
-{
-    r->s[0] = seed * 0x9e3779b97f4a7c15ull + 1;
-    r->s[1] = seed ^ 0xd1b54a32d192ed03ull;
-    for (int n = 0; n < 16; n++) {
-        rng_next(r);
-    }
-}
-
-/* xorshift128+ */
-uint64_t rng_next(Rng *r)
-{
-    uint64_t a = r->s[0], b = r->s[1];
-    r->s[0] = b;
-    a ^= a << 23;
-    r->s[1] = a ^ b ^ (a >> 17) ^ (b >> 26);
-    return r->s[1] + b;
-}
 
 bool gen_decode(const uint8_t *p, unsigned len, ZydisDecodedInstruction *zi,
                 ZydisDecodedOperand *op)
@@ -325,12 +306,7 @@ unsigned gen_init(unsigned classes, const char *only)
 
 /* ---- Instances ---- */
 
-typedef struct Out {
-    Stream *s;
-    unsigned pos;
-} Out;
-
-static void emit(Out *o, const uint8_t *p, unsigned len)
+void gen_emit(Out *o, const uint8_t *p, unsigned len)
 {
     o->s->off[o->s->n++] = o->pos;
     memcpy(o->s->code + o->pos, p, len);
@@ -484,9 +460,9 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
         memcpy(lea_rsi + 3, &d, 4);
         lea_rdi[2] = diff_32 ? 0xbd : 0xbe;
         lea_rsi[2] = diff_32 ? 0xb3 : 0xb7;
-        emit(o, lea_rdi + skip, 7 - skip);
-        emit(o, lea_rsi + skip, 7 - skip);
-        emit(o, ecx, 5);
+        gen_emit(o, lea_rdi + skip, 7 - skip);
+        gen_emit(o, lea_rsi + skip, 7 - skip);
+        gen_emit(o, ecx, 5);
     } else if (t->cat == ZYDIS_CATEGORY_AVX2GATHER && rng_below(r, 12)) {
         /* vpsrld/q index, index, 24/56: small offsets */
         unsigned x = (unsigned)ZydisRegisterGetId(op[1].mem.index);
@@ -498,7 +474,7 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
         b[4] = (uint8_t)(0xd0 | (x & 7));
         b[1] = (uint8_t)(x & 8 ? 0xc1 : 0xe1);
         b[5] = q ? 57 : 25;
-        emit(o, b, 6);
+        gen_emit(o, b, 6);
     } else if (t->mem && (t->cat == ZYDIS_CATEGORY_BITBYTE) && rng_below(r, 12) &&
                op[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
         /* and r64, 0x1f: a bit near the operand's address */
@@ -508,7 +484,7 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
             b[1] = 0x83;
             b[2] = (uint8_t)(0xe0 | (x & 7));
             b[3] = 0x7f;
-            emit(o, b + diff_32, 4u - diff_32);
+            gen_emit(o, b + diff_32, 4u - diff_32);
         }
     }
 }
@@ -537,11 +513,11 @@ static void blank_pointers(Out *o, const ZydisDecodedInstruction *zi,
         b[len] = (uint8_t)((b[len] & 7) | 0x80);
         len += addr;
         memcpy(b + len, &disp, 4);
-        emit(o, b, len + 6);
+        gen_emit(o, b, len + 6);
     }
 }
 
-static void random_instance(Rng *r, Out *o)
+void gen_instance(Rng *r, Out *o)
 {
     for (int tries = 0; tries < 100; tries++) {
         unsigned k = rng_below(r, 4);
@@ -571,96 +547,11 @@ static void random_instance(Rng *r, Out *o)
             disp = (int32_t)(DATA_ADDR + 0x800 + (rng_below(r, 0x400) & ~15u) - want);
             memcpy(p + zi.raw.disp.offset, &disp, 4);
         }
-        emit(o, p, len);
+        gen_emit(o, p, len);
         if (t->mn == ZYDIS_MNEMONIC_FNSTENV || t->mn == ZYDIS_MNEMONIC_FNSAVE) {
             blank_pointers(o, &zi, op, p);
         }
         return;
-    }
-}
-
-/* ---- Control flow and what needs its registers set up ---- */
-
-/* A conditional jump, LOOPcc or JRCXZ over the next instruction. */
-static void random_branch(Rng *r, Out *o)
-{
-    uint8_t b[6] = { 0 };
-    unsigned len = 2;
-    switch (rng_below(r, 4)) {
-    case 0:
-        b[0] = (uint8_t)(0xe0 | rng_below(r, 4));
-        break;
-    case 1: /* the long form */
-        b[0] = 0x0f;
-        b[1] = (uint8_t)(0x80 | rng_below(r, 16));
-        len = 6;
-        break;
-    default:
-        b[0] = (uint8_t)(0x70 | rng_below(r, 16));
-        break;
-    }
-    emit(o, b, len);
-    unsigned jump = o->pos;
-    random_instance(r, o);
-    o->s->code[jump - (len == 6 ? 4 : 1)] = (uint8_t)(o->pos - jump);
-}
-
-static void emit32(Out *o, const uint8_t *p, unsigned len, uint32_t v)
-{
-    uint8_t b[16];
-    memcpy(b, p, len);
-    memcpy(b + len, &v, 4);
-    emit(o, b, len + 4);
-}
-
-#define EMIT(o, ...)                                                                               \
-    do {                                                                                           \
-        const uint8_t bytes_[] = { __VA_ARGS__ };                                                  \
-        emit(o, bytes_, sizeof(bytes_));                                                           \
-    } while (0)
-#define EMIT32(o, v, ...)                                                                          \
-    do {                                                                                           \
-        const uint8_t bytes_[] = { __VA_ARGS__ };                                                  \
-        emit32(o, bytes_, sizeof(bytes_), v);                                                      \
-    } while (0)
-
-static void random_flow(Rng *r, Out *o)
-{
-    uint32_t here = (uint32_t)(CODE_ADDR + o->pos), n = 8 * rng_below(r, 3);
-    switch (rng_below(r, diff_32 ? 6 : 9)) {
-    case 0:
-        EMIT(o, 0xe8, 0, 0, 0, 0); /* call */
-        break;
-    case 1:
-        EMIT(o, 0xeb, 0x00);
-        break;
-    case 2:
-        EMIT32(o, here + 6, 0x68); /* push imm; ret */
-        EMIT(o, 0xc3);
-        break;
-    case 3:
-        EMIT32(o, here + 8, 0x68);
-        EMIT(o, 0xc2, (uint8_t)n, 0); /* ret imm */
-        break;
-    case 4:
-        EMIT32(o, here + 7, 0xb8); /* mov eax, imm; jmp rax or call rax */
-        EMIT(o, 0xff, rng_below(r, 2) ? 0xe0 : 0xd0);
-        break;
-    case 5: /* push imm; popf: arithmetic flags, DF, ID */
-        EMIT32(o, (uint32_t)rng_next(r) & 0x200cd5, 0x68);
-        EMIT(o, 0x9d);
-        break;
-    case 6:
-        EMIT(o, 0xc8, (uint8_t)rng_next(r), 0, (uint8_t)rng_below(r, 2)); /* enter */
-        break;
-    case 7:
-        EMIT(o, 0x48, 0x8d, 0x6c, 0x24, (uint8_t)n); /* lea rbp, [rsp+n]; leave */
-        EMIT(o, 0xc9);
-        break;
-    default:
-        EMIT(o, 0x49, 0x8d, 0x5e, (uint8_t)n); /* lea rbx, [r14+n]; xlat */
-        EMIT(o, 0xd7);
-        break;
     }
 }
 
@@ -673,139 +564,13 @@ static void random_bytes(Rng *r, Out *o)
         if (gen_decode((uint8_t *)b, 15, &zi, op) && acceptable(&zi, op) && !clobbers(&zi, op) &&
             (class_of(&zi) & wanted) && zi.mnemonic != ZYDIS_MNEMONIC_FNSTENV &&
             zi.mnemonic != ZYDIS_MNEMONIC_FNSAVE && zi.meta.category != ZYDIS_CATEGORY_STRINGOP) {
-            emit(o, (uint8_t *)b, zi.length);
+            gen_emit(o, (uint8_t *)b, zi.length);
             return;
         }
     }
 }
 
-/* ---- Initial state ---- */
-
-static void random_float(Rng *r, uint8_t *p, unsigned size)
-{
-    static const uint32_t f32[] = { 0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000,
-                                    0xff800000, 0x7fc00000, 0x7f800001, 0x00000001, 0x807fffff,
-                                    0x7f7fffff, 0x4f000000, 0x5f000000, 0x42280000, 0x3e99999a };
-    static const uint64_t f64[] = { 0, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000,
-                                    0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000000,
-                                    0x7ff0000000000001, 0x0000000000000001, 0x800fffffffffffff,
-                                    0x7fefffffffffffff, 0x41e0000000000000, 0x43e0000000000000,
-                                    0x4045000000000000, 0x3fd3333333333333 };
-    if (size == 4) {
-        memcpy(p, &f32[rng_below(r, 15)], 4);
-    } else {
-        memcpy(p, &f64[rng_below(r, 15)], 8);
-    }
-}
-
-/* Fills len bytes with a mixture of random bits, special and everyday floating-point numbers and
- * small integers. */
-static void random_data(Rng *r, uint8_t *p, unsigned len)
-{
-    for (unsigned n = 0; n + 8 <= len; n += 8) {
-        uint64_t v = rng_next(r);
-        switch (rng_below(r, 8)) {
-        case 0:
-            random_float(r, p + n, 8);
-            continue;
-        case 1:
-            random_float(r, p + n, 4);
-            random_float(r, p + n + 4, 4);
-            continue;
-        case 2: /* doubles around 1 */
-            v = (v & 0x800fffffffffffff) | (0x3f0 + rng_below(r, 31)) * 0x10000000000000ull;
-            break;
-        case 3: /* floats around 1 */
-            v = (v & 0x807fffff807fffff) | (120 + rng_below(r, 16)) * 0x0080000000800000ull;
-            break;
-        case 4:
-            v = v & 0xff;
-            break;
-        }
-        memcpy(p + n, &v, 8);
-    }
-}
-
-static void random_x87(Rng *r, State *s)
-{
-    unsigned depth = rng_below(r, 9), top = rng_below(r, 8);
-    s->fcw = 0x37f;
-    if (rng_below(r, 3) == 0) {
-        s->fcw = (uint16_t)(0x7f | (rng_next(r) & 0xf00));
-    }
-    if (rng_below(r, 12) == 0) {
-        s->fcw &= (uint16_t)~(rng_next(r) & 0x3f);
-    }
-    s->fsw = (uint16_t)(top << 11 | (rng_next(r) & 0x4700));
-    s->ftw = 0;
-    for (unsigned n = 0; n < 8; n++) {
-        uint64_t m = rng_next(r);
-        uint16_t e = (uint16_t)(0x3fff - 40 + rng_below(r, 80));
-        unsigned kind = rng_below(r, 12);
-        m |= 1ull << 63;
-        if (kind == 0) {
-            random_float(r, (uint8_t *)&m, 8);
-        } else if (kind == 1) {
-            e = 0;
-            m = rng_below(r, 2) ? 0 : m;
-        } else if (kind == 2) {
-            e = 0x7fff;
-            m = rng_below(r, 2) ? 1ull << 63 : m;
-        } else if (kind == 3) {
-            e = (uint16_t)rng_next(r);
-        } else if (kind == 4) {
-            m = rng_next(r);
-        } else if (kind == 5) {
-            e = (uint16_t)(0x3fff + rng_below(r, 63));
-            m &= ~0ull << rng_below(r, 63);
-        }
-        e |= rng_next(r) & 0x8000;
-        memcpy(s->st[n], &m, 8);
-        memcpy(s->st[n] + 8, &e, 2);
-        if (n < depth) {
-            s->ftw |= (uint8_t)(1u << ((top + n) & 7));
-        }
-    }
-}
-
-static void random_state(Rng *r, State *s)
-{
-    memset(s, 0, sizeof(*s));
-    for (unsigned n = 0; n < 16; n++) {
-        s->gpr[n] = rng_next(r);
-        switch (rng_below(r, 6)) {
-        case 0:
-            s->gpr[n] &= 0xff;
-            break;
-        case 1:
-            s->gpr[n] = (uint64_t)(int64_t)(int8_t)s->gpr[n];
-            break;
-        case 2:
-            s->gpr[n] = 1ull << (s->gpr[n] & 63);
-            break;
-        }
-    }
-    s->gpr[REG_PTR_A] = DATA_ADDR + 0x800;
-    s->gpr[REG_PTR_B] = DATA_ADDR + 0x1000;
-    s->gpr[REG_STACK] = DATA_ADDR + 0x1800;
-    if (diff_32) {
-        for (unsigned n = 0; n < 8; n++) {
-            s->gpr[n] = (uint32_t)s->gpr[n];
-        }
-    } else {
-        s->gpr[REG_INDEX] = rng_below(r, 8) ? 16 * rng_below(r, 8) : rng_below(r, 128);
-    }
-    s->rflags = 0x202 | (rng_next(r) & 0x8d5) | (rng_below(r, 8) ? 0 : 0x400);
-    random_data(r, &s->ymm[0][0], sizeof(s->ymm));
-    s->mxcsr = 0x1f80;
-    if (rng_below(r, 3) == 0) {
-        s->mxcsr |= rng_next(r) & 0xe07f;
-    }
-    if (rng_below(r, 10) == 0) {
-        s->mxcsr &= ~(uint32_t)(rng_next(r) & 0x1f80);
-    }
-    random_x87(r, s);
-}
+/* ---- Streams ---- */
 
 void gen_stream(Rng *r, Stream *s)
 {
@@ -813,16 +578,18 @@ void gen_stream(Rng *r, Stream *s)
     unsigned count = 16 + rng_below(r, 33);
     memset(s->code, 0xcc, sizeof(s->code));
     s->n = 0;
-    random_state(r, &s->init);
-    random_data(r, s->data, DATA_SIZE);
+    gen_state(r, &s->init);
+    gen_data(r, s->data, DATA_SIZE);
     s->init.rip = CODE_ADDR + o.pos;
     while (s->n < count) {
         if (rng_below(r, 16) == 0) {
-            random_branch(r, &o);
+            gen_branch(r, &o);
         } else if (class_n[0] && rng_below(r, 24) == 0) {
-            random_flow(r, &o);
+            gen_flow(r, &o);
+        } else if ((wanted & CLASS_AVX) && rng_below(r, 48) == 0) {
+            gen_save_restore(r, &o);
         } else {
-            random_instance(r, &o);
+            gen_instance(r, &o);
         }
     }
     if (rng_below(r, 4) == 0) {

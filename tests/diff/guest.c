@@ -29,6 +29,7 @@
 
 /* Pages of the data area lie apart, so that an access over their common end is two. */
 static const uint32_t data_phys[] = { 0x30000, 0x38000, 0x34000 };
+#define STATE 0x3c000u
 
 #define SEL_KCODE 0x10
 #define SEL_UCODE32 0x23
@@ -60,6 +61,7 @@ static void make_tables(void)
     for (unsigned n = 0; n < 3; n++) {
         map_page(1, DATA_ADDR + 4096 * n, data_phys[n], n < DATA_RW / 4096 ? 7 : 5);
     }
+    map_page(1, STATE_ADDR, STATE, 7);
     for (unsigned n = 0; n < 8; n++) {
         map_page(2, SYS_ADDR + 4096 * n, IDT + 4096 * n, 3);
     }
@@ -250,6 +252,7 @@ void guest_load(const Stream *s)
     for (unsigned n = 0; n < 3; n++) {
         memcpy(ram->host + data_phys[n], s->data + 4096 * n, 4096);
     }
+    memset(ram->host + STATE, 0, 4096);
     set_system_state();
     set_user_segments();
     tcg_engine_reset(cpu);

@@ -27,7 +27,7 @@ Native native_ctl __attribute__((visibility("hidden")));
 static volatile sig_atomic_t active;
 static State *result;
 static struct sigaction old_sigfpe;
-static uint8_t *code_rw, *data;
+static uint8_t *code_rw, *data, *state;
 
 void native_enter(void);
 void native_enter_32(void);
@@ -141,8 +141,10 @@ bool native_init(void)
                       MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
     data = mmap((void *)DATA_ADDR, DATA_SIZE, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    state = mmap((void *)(uintptr_t)STATE_ADDR, 4096, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     close(fd);
-    return code_rw != MAP_FAILED && code == (void *)CODE_ADDR && data == (void *)DATA_ADDR;
+    return state == (void *)(uintptr_t)STATE_ADDR && code_rw != MAP_FAILED && code == (void *)CODE_ADDR && data == (void *)DATA_ADDR;
 }
 
 void native_load(const Stream *s)
@@ -150,6 +152,7 @@ void native_load(const Stream *s)
     memcpy(code_rw, s->code, CODE_SIZE);
     mprotect(data, DATA_SIZE, PROT_READ | PROT_WRITE);
     memcpy(data, s->data, DATA_SIZE);
+    memset(state, 0, 4096);
     mprotect(data + DATA_RW, DATA_SIZE - DATA_RW, PROT_READ);
     unsigned a, b, c, d;
     __cpuid(0, a, b, c, d); /* serialise: the code was written through another mapping */
