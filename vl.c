@@ -295,6 +295,7 @@ static void setup_process(void)
     }
     if (args.daemonize) {
         os_daemonize(&error_fatal);
+        chardev_forbid_stdio("-daemonize");
     }
     os_prioritize(&realtime_config,
                   machine_config.ram_size + HEADROOM + machine_config.smp.maxcpus * HEADROOM_PER_VCPU,
@@ -367,6 +368,10 @@ static void setup_accel(void)
 
 static bool make_chardev(QemuOpts *opts, void *opaque, Error **errp)
 {
+    if (qemu_opts_has_help(opts)) {
+        chardev_print_help();
+        exit(0);
+    }
     return chardev_new_from_opts(opts, errp) != NULL;
 }
 
@@ -473,10 +478,19 @@ static void legacy_monitors(GPtrArray *list, const char *option, bool qmp, bool 
     }
 }
 
+/* "-serial mon:stdio": the monitor that Ctrl-A c switches to. */
+static void monitor_on_mux(Chardev *chr, void *opaque)
+{
+    if (chardev_wants_monitor(chr)) {
+        monitor_new_hmp(chr, &error_fatal);
+    }
+}
+
 static void setup_monitors(void)
 {
     monitor_guest_name = name_opts.guest;
     memcpy(monitor_guest_uuid, machine_config.uuid, sizeof(monitor_guest_uuid));
+    chardev_foreach(monitor_on_mux, NULL);
     legacy_monitors(args.monitors, "-monitor", false, false);
     legacy_monitors(args.qmps, "-qmp", true, false);
     legacy_monitors(args.qmp_pretties, "-qmp-pretty", true, true);

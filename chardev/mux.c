@@ -34,7 +34,7 @@ struct ChrMux {
     QemuMutex lock; /* CHARDEV: focus, ports' states, and who writes to the base */
     MuxPort port[MUX_PORTS];
     int focus; /* -1: nobody yet */
-    int last;  /* the port that came last */
+    int first; /* the port that gets the keyboard at first; -1: nobody listens */
     bool open; /* the base has a peer */
     EventPost settle_post;
     bool escape, timestamps, line_start;
@@ -166,7 +166,7 @@ static void next_focus(ChrMux *m)
     QEMU_LOCK_GUARD(&m->lock);
     for (int i = 1; i <= MUX_PORTS; i++) {
         int k = (MAX(m->focus, 0) + i) % MUX_PORTS;
-        if (m->port[k].attached) {
+        if (m->port[k].attached && m->port[k].fe->ops) {
             set_focus_locked(m, k);
             return;
         }
@@ -282,13 +282,13 @@ static const ChrFrontendOps mux_base_ops = {
     .writable = mux_writable,
 };
 
-/* First run of the base's loop after front ends came: the last of them gets the keyboard. */
+/* First run of the base's loop after front ends came: the first of them gets the keyboard. */
 static void mux_settle(void *opaque)
 {
     ChrMux *m = opaque;
     QEMU_LOCK_GUARD(&m->lock);
-    if (m->last >= 0 && m->port[m->last].attached) {
-        set_focus_locked(m, m->last);
+    if (m->focus < 0 && m->first >= 0 && m->port[m->first].attached) {
+        set_focus_locked(m, m->first);
     }
 }
 
@@ -361,7 +361,9 @@ static void mux_handlers(Chardev *chr, ChrFrontend *fe)
 
     qemu_mutex_lock(&m->lock);
     p->attached = fe->loop != NULL;
-    m->last = (int)fe->tag;
+    if (fe->ops && m->first < 0) {
+        m->first = (int)fe->tag; /* one that only writes needs no keyboard */
+    }
     qemu_mutex_unlock(&m->lock);
     if (!fe->loop) {
         return;
@@ -386,10 +388,13 @@ static void release_fn(void *opaque)
     r->p->attached = r->p->told_open = false;
     byte_ring_consume(&r->p->in, byte_ring_used(&r->p->in));
     byte_ring_consume(&r->p->events, byte_ring_used(&r->p->events));
+    if (r->m->first == (int)r->p->fe->tag) {
+        r->m->first = -1;
+    }
     if (r->m->focus == (int)r->p->fe->tag) {
         r->m->focus = -1;
         for (int i = 0; i < MUX_PORTS; i++) {
-            if (r->m->port[i].attached) {
+            if (r->m->port[i].attached && r->m->port[i].fe->ops) {
                 set_focus_locked(r->m, i);
                 break;
             }
@@ -424,7 +429,7 @@ static bool mux_open(Chardev *chr, const ChrOpts *o, Error **errp)
     ChrMux *m = container_of(chr, ChrMux, chr);
     const char *id = chr_opt(o, "chardev");
 
-    m->focus = m->last = -1;
+    m->focus = m->first = -1;
     m->base = id ? chardev_find(id) : NULL;
     if (!id) {
         error_setg(errp, "chardev: mux: no chardev given");

@@ -106,6 +106,7 @@ static void part_load(const Part *p, void *buf)
 
 static void part_stored(const Part *p)
 {
+    atomic_signal_fence(memory_order_seq_cst); /* the store comes first; see tlb.h */
     if (unlikely(atomic_load_explicit(p->e.code_map, memory_order_relaxed))) {
         ram_block_code_hit(p->e.rb, (uint64_t)(part_host(p) - p->e.rb->host), p->len);
     }
@@ -320,6 +321,7 @@ void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
         uint8_t *host = (uint8_t *)(uintptr_t)(lin + e->addend);
 
         memcpy(host, buf, len);
+        atomic_signal_fence(memory_order_seq_cst);
         if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed))) {
             ram_block_code_hit(e->rb, (uint64_t)(host - e->rb->host), len);
         }

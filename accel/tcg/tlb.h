@@ -127,6 +127,7 @@ TCG_DEFINE_ACCESS(64, uint64_t)
 void tcg_rmw_code_hit(X86CPU *c);
 static inline void tcg_rmw_done(X86CPU *c)
 {
+    atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(atomic_load_explicit(c->tcg->rmw_map[0], memory_order_relaxed) |
                  atomic_load_explicit(c->tcg->rmw_map[1], memory_order_relaxed))) {
         tcg_rmw_code_hit(c);

@@ -63,6 +63,7 @@ static bool debugcon_realize(DeviceState *dev, Error **errp)
         debugcon_unrealize(dev);
         return false;
     }
+    chr_fe_set_handlers(&s->chr, event_loop_main(), NULL, NULL); /* output only */
     return true;
 }
 

@@ -60,8 +60,8 @@ void chr_fe_fini(ChrFrontend *fe);
 /*
  * Starts the flow of input and events on loop. CHR_EVENT_OPENED follows if a peer is there. Output
  * flows from here on; a front end without input passes ops NULL, and input is read and dropped.
- * Of the front ends of a multiplexer the one that comes last has the keyboard at first, and the
- * others get their CHR_EVENT_OPENED when they get it. loop NULL stops the flow. HELPER_ONLY.
+ * Of the front ends of a multiplexer the first (with ops) has the keyboard at the start, so devices
+ * come before monitors; the others get their CHR_EVENT_OPENED when they first get it. loop NULL stops the flow. HELPER_ONLY.
  */
 void chr_fe_set_handlers(ChrFrontend *fe, EventLoop *loop, const ChrFrontendOps *ops,
                          void *opaque);
