@@ -18,7 +18,9 @@ typedef struct Ps2Queue {
     uint8_t last_sent; /* for the resend command */
 } Ps2Queue;
 
+/* Forgets events; replies stay, each answers a byte that was sent. */
 void ps2_queue_clear(Ps2Queue *q);
+void ps2_queue_reset(Ps2Queue *q);
 unsigned ps2_queue_room(const Ps2Queue *q);
 void ps2_queue_put(Ps2Queue *q, uint8_t v);
 void ps2_queue_reply(Ps2Queue *q, uint8_t v);

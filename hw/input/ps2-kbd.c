@@ -24,7 +24,13 @@ enum {
 
 void ps2_queue_clear(Ps2Queue *q)
 {
-    q->head = q->count = q->reply_head = q->reply_count = 0;
+    q->head = q->count = 0;
+}
+
+void ps2_queue_reset(Ps2Queue *q)
+{
+    ps2_queue_clear(q);
+    q->reply_head = q->reply_count = 0;
 }
 
 unsigned ps2_queue_room(const Ps2Queue *q)
@@ -303,6 +309,7 @@ static void kbd_defaults(Ps2Keyboard *k)
 void ps2_kbd_reset(Ps2Keyboard *k)
 {
     kbd_defaults(k);
+    ps2_queue_reset(&k->queue);
     k->scan_set = 2;
     k->pending_cmd = 0;
     k->leds = 0;

@@ -101,6 +101,7 @@ static void mouse_defaults(Ps2Mouse *m)
 void ps2_mouse_reset(Ps2Mouse *m)
 {
     mouse_defaults(m);
+    ps2_queue_reset(&m->queue);
     m->id = 0;
     m->pending_cmd = 0;
     m->rate_history[0] = m->rate_history[1] = 0;

@@ -631,6 +631,14 @@ static bool rtc_realize(DeviceState *dev, Error **errp)
     return true;
 }
 
+static void rtc_pre_save(void *opaque)
+{
+    RtcState *s = opaque;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    rtc_update(s);
+}
+
 static bool rtc_post_load(void *opaque, int version, Error **errp)
 {
     RtcState *s = opaque;
@@ -660,6 +668,7 @@ static const VMState rtc_vmstate = {
         VMS_FIELD(VMS_BOOL, RtcState, irq_level, 1),
         VMS_END,
     },
+    .pre_save = rtc_pre_save,
     .post_load = rtc_post_load,
 };
 
