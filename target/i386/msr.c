@@ -298,12 +298,17 @@ static bool write_canonical(const X86CPU *c, uint64_t *reg, uint64_t v)
     return true;
 }
 
-/* SDM 3B 17.3.2: control registers take all ones or zeros, the rest zeros only. */
+/*
+ * SDM 3B 17.3.2: control registers take all ones or zeros, the rest zeros only. On AMD processors
+ * each bit of a control register enables one source of errors (APM 2 9.3.2.1), and Linux clears
+ * single ones.
+ */
 static bool write_mc_bank(X86CPU *c, uint32_t index, uint64_t v)
 {
     unsigned reg = index & 3;
 
-    if (reg == 0 ? v != 0 && v != UINT64_MAX : v != 0 && !(c->hwcr & HWCR_MC_STATUS_WR_EN)) {
+    if (reg == 0 ? x86_is_intel(c) && v != 0 && v != UINT64_MAX
+                 : v != 0 && !(c->hwcr & HWCR_MC_STATUS_WR_EN)) {
         return false;
     }
     c->mce_banks[(index - MSR_MC0_CTL) / 4][reg] = v;
