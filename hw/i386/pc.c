@@ -46,7 +46,7 @@ static bool pc_memory_init(PcState *pc, Error **errp)
 
 static bool chips_in_kernel(void)
 {
-    return accel_is(&kvm_accel_ops) && kernel_irqchip == KERNEL_IRQCHIP_ON;
+    return accel_irqchip && accel_irqchip->kernel_pic_ioapic;
 }
 
 static void pic_out(void *opaque, int n, int level)
@@ -54,10 +54,26 @@ static void pic_out(void *opaque, int n, int level)
     apic_set_lint0(NULL, 0, level);
 }
 
+/* PIC pair and I/O APIC here, local APICs in the kernel. */
+static void pc_split_init(void)
+{
+    static const IrqChipParts parts = {
+        .set_gsi = irqchip_user_set_gsi,
+        .ioapic_eoi = ioapic_eoi,
+        .pic_output_level = pic_output_level,
+        .pic_ack = pic_ack,
+    };
+    accel_irqchip->set_parts(&parts);
+    pic_set_output((IrqLine){ .set = accel_irqchip->pic_int });
+    ioapic_set_route_hook(accel_irqchip->ioapic_route);
+}
+
 /* PIC pair and I/O APIC, unless the kernel has them; and who delivers. */
 static bool pc_intc_init(PcState *pc, Error **errp)
 {
-    if (!irqchip) {
+    if (accel_irqchip) {
+        irqchip = accel_irqchip->ops;
+    } else if (!irqchip) {
         irqchip = &irqchip_user; /* else the accelerator brought its own */
     }
     if (chips_in_kernel()) {
@@ -67,7 +83,9 @@ static bool pc_intc_init(PcState *pc, Error **errp)
         !device_realize(device_new_named("ioapic"), NULL, errp)) {
         return false;
     }
-    if (irqchip == &irqchip_user) {
+    if (accel_irqchip) {
+        pc_split_init();
+    } else if (irqchip == &irqchip_user) {
         pic_set_output((IrqLine){ .set = pic_out });
         apic_mmio_init(&pc->apic_mr);
         memory_region_add_subregion(memory_root(), 0xfee00000, &pc->apic_mr, 0);
@@ -137,7 +155,7 @@ static bool pc_timers_init(PcState *pc, Error **errp)
     if (!device_realize(pc->rtc, &pc->isa.bus, errp)) {
         return false;
     }
-    if (!chips_in_kernel()) {
+    if (!accel_irqchip || !accel_irqchip->kernel_pit) {
         pit = device_new_named("isa-pit");
         if (!device_realize(pit, &pc->isa.bus, errp)) {
             return false;
@@ -157,6 +175,8 @@ static bool pc_timers_init(PcState *pc, Error **errp)
     }
     if (pit) {
         pit_set_irq_out(pit, hpet_legacy_in(pc->hpet, 0));
+    } else {
+        hpet_set_legacy_hook(pc->hpet, accel_irqchip->pit_hpet_legacy);
     }
     rtc_set_irq_out(pc->rtc, hpet_legacy_in(pc->hpet, 1));
     return true;

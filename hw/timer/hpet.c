@@ -66,6 +66,7 @@ typedef struct HpetState {
     int64_t start_ns;
     HpetTimer tn[TIMERS];
     bool legacy_in[2]; /* levels of the PIT's and the RTC's outputs */
+    void (*legacy_hook)(bool on); /* a PIT that is not behind legacy_in[0] */
     IrqLine gsi[24];
     uint32_t intcap;
     bool msi;
@@ -269,6 +270,11 @@ void hpet_set_outputs(DeviceState *hpet, const IrqLine gsi[24])
     memcpy(s->gsi, gsi, sizeof(s->gsi));
 }
 
+void hpet_set_legacy_hook(DeviceState *hpet, void (*fn)(bool on))
+{
+    ((HpetState *)hpet)->legacy_hook = fn;
+}
+
 /* The PIT and the RTC lose their lines, or get them back as they are. */
 static void hpet_set_legacy(HpetState *s, bool on)
 {
@@ -279,6 +285,9 @@ static void hpet_set_legacy(HpetState *s, bool on)
         s->config |= CONFIG_LEGACY;
     } else {
         s->config &= ~CONFIG_LEGACY;
+    }
+    if (s->legacy_hook) {
+        s->legacy_hook(on);
     }
     for (unsigned i = 0; i < 2; i++) {
         if (s->legacy_in[i]) {

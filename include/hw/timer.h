@@ -40,5 +40,8 @@ uint8_t rtc_get_memory(DeviceState *rtc, uint8_t addr);
  */
 void hpet_set_outputs(DeviceState *hpet, const IrqLine gsi[24]);
 IrqLine hpet_legacy_in(DeviceState *hpet, unsigned which);
+/* Start-up. fn is told when legacy replacement goes on and off, with the HPET's lock held: for a
+ * PIT that an accelerator keeps. RT_SAFE. */
+void hpet_set_legacy_hook(DeviceState *hpet, void (*fn)(bool on));
 
 #endif
