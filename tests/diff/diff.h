@@ -18,10 +18,15 @@
 #define DATA_ADDR   0x20000000ull
 #define DATA_SIZE   0x3000u /* the last page is read-only; what follows is not mapped */
 #define DATA_RW     0x2000u
+/* 16-bit code: segments of the LDT, based at code and data; RIP in a State is linear all the same. */
+#define LDT_CODE    0x07
+#define LDT_DATA    0x0f
 #define STATE_ADDR  0x20004000u /* one page for state images, which is not compared */
 
-/* Streams are 64-bit code, or 32-bit code in compatibility mode. */
-extern bool diff_32;
+/* Streams are 64-bit code, or 32-bit or 16-bit code in compatibility mode. */
+extern unsigned diff_bits;
+#define diff_32 (diff_bits != 64)
+#define diff_16 (diff_bits == 16)
 
 /* Registers that streams use as pointers and do not overwrite. */
 #define REG_PTR_A (diff_32 ? 5u : 14u)

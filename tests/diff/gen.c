@@ -23,7 +23,7 @@ typedef struct Template {
     ZydisInstructionCategory cat;
 } Template;
 
-bool diff_32;
+unsigned diff_bits = 64;
 static Template *table;
 static unsigned table_n, class_n[4], *class_list[4];
 static unsigned wanted; /* CLASS_* */
@@ -279,8 +279,12 @@ unsigned gen_init(unsigned classes, const char *only)
 {
     wanted = only ? 0 : classes;
     ZydisDecoderInit(&decoder,
-                     diff_32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32 : ZYDIS_MACHINE_MODE_LONG_64,
-                     diff_32 ? ZYDIS_STACK_WIDTH_32 : ZYDIS_STACK_WIDTH_64);
+                     diff_16   ? ZYDIS_MACHINE_MODE_LONG_COMPAT_16
+                     : diff_32 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32
+                               : ZYDIS_MACHINE_MODE_LONG_64,
+                     diff_16   ? ZYDIS_STACK_WIDTH_16
+                     : diff_32 ? ZYDIS_STACK_WIDTH_32
+                               : ZYDIS_STACK_WIDTH_64);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MPX, ZYAN_FALSE);
     ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_CET, ZYAN_FALSE);
     for (unsigned n = 0; n < 2u * 2 * 4 * 2 * 4 * 256 * 2; n++) {
@@ -360,9 +364,29 @@ static unsigned put_mem(Rng *r, unsigned reg, bool vsib, unsigned *rex, uint8_t 
     return n + (short_disp ? 1 : 4);
 }
 
+/* The same with the 16-bit forms: BX and BP point into the data, BX+SI and the like anywhere. */
+static unsigned put_mem_16(Rng *r, unsigned reg, uint8_t *p)
+{
+    unsigned rm = rng_below(r, 100) == 0 ? rng_below(r, 6) : 6 + rng_below(r, 2);
+    int16_t disp = (int16_t)(rng_below(r, 0xc00) - 0x600);
+    bool short_disp = rng_below(r, 4) == 0;
+    if (rng_below(r, 12)) {
+        disp &= ~31;
+    }
+    p[0] = (uint8_t)((short_disp ? 0x40 : 0x80) | (reg & 7) << 3 | rm);
+    memcpy(p + 1, &disp, 2);
+    return short_disp ? 2 : 3;
+}
+
 static unsigned put_rip_relative(Rng *r, unsigned reg, uint64_t next, uint8_t *p)
 {
     int32_t disp = (int32_t)(DATA_ADDR + 0x400 + (rng_below(r, 0x400) & ~15u) - next);
+    if (diff_16) {
+        uint16_t offset = (uint16_t)(0x400 + (rng_below(r, 0x400) & ~15u));
+        p[0] = (uint8_t)((reg & 7) << 3 | 6);
+        memcpy(p + 1, &offset, 2);
+        return 3;
+    }
     if (diff_32) { /* absolute */
         disp += (int32_t)next;
     }
@@ -409,8 +433,11 @@ static unsigned instance(Rng *r, const Template *t, uint64_t addr, uint8_t *p)
     bool rip = t->mem && !vsib && rng_below(r, 12) == 0 && t->mn != ZYDIS_MNEMONIC_FNSTENV &&
                t->mn != ZYDIS_MNEMONIC_FNSAVE;
 
+    bool a32 = diff_16 && t->mem && !rip && (vsib || rng_below(r, 5) == 0);
     if (t->fixed) {
         tail[mlen++] = t->modrm;
+    } else if (t->has_modrm && t->mem && !rip && diff_16 && !a32) {
+        mlen = put_mem_16(r, reg, tail);
     } else if (t->has_modrm && t->mem && !rip) {
         mlen = put_mem(r, reg, vsib, &rex, tail);
     } else if (t->has_modrm && !rip) {
@@ -429,7 +456,7 @@ static unsigned instance(Rng *r, const Template *t, uint64_t addr, uint8_t *p)
     if (t->mem && rng_below(r, 20) == 0) {
         p[n++] = segments[rng_below(r, 4)];
     }
-    if (t->mem && !diff_32 && rng_below(r, 20) == 0) {
+    if (a32 || (t->mem && !diff_32 && rng_below(r, 20) == 0)) {
         p[n++] = 0x67;
     }
     bool vex_no_vvvv = t->vex && rng_below(r, 4) == 0;
@@ -453,16 +480,17 @@ static void prepare_special(Rng *r, Out *o, const Template *t, const uint8_t *p,
         uint8_t lea_rdi[] = { 0x49, 0x8d, 0xbe, 0, 0, 0, 0 };
         uint8_t lea_rsi[] = { 0x49, 0x8d, 0xb7, 0, 0, 0, 0 };
         unsigned skip = diff_32 ? 1 : 0; /* no REX; [ebp], [ebx] */
+        unsigned len = diff_16 ? 4 : 7 - skip;
         uint8_t ecx[] = { 0xb9, (uint8_t)rng_below(r, 40), 0, 0, 0 };
         int32_t d = (int32_t)rng_below(r, 0x400) - 0x200;
         memcpy(lea_rdi + 3, &d, 4);
         d = (int32_t)rng_below(r, 0x400) - 0x200;
         memcpy(lea_rsi + 3, &d, 4);
-        lea_rdi[2] = diff_32 ? 0xbd : 0xbe;
-        lea_rsi[2] = diff_32 ? 0xb3 : 0xb7;
-        gen_emit(o, lea_rdi + skip, 7 - skip);
-        gen_emit(o, lea_rsi + skip, 7 - skip);
-        gen_emit(o, ecx, 5);
+        lea_rdi[2] = diff_32 && !diff_16 ? 0xbd : 0xbe;
+        lea_rsi[2] = diff_32 && !diff_16 ? 0xb3 : 0xb7;
+        gen_emit(o, lea_rdi + skip, len);
+        gen_emit(o, lea_rsi + skip, len);
+        gen_emit(o, ecx, diff_16 ? 3 : 5);
     } else if (t->cat == ZYDIS_CATEGORY_AVX2GATHER && rng_below(r, 12)) {
         /* vpsrld/q index, index, 24/56: small offsets */
         unsigned x = (unsigned)ZydisRegisterGetId(op[1].mem.index);
@@ -502,8 +530,9 @@ static void blank_pointers(Out *o, const ZydisDecodedInstruction *zi,
         return;
     }
     for (unsigned n = first; n < last; n += 2) {
-        uint8_t b[15] = { 0x66 };
-        unsigned len = 1;
+        uint8_t b[15] = { diff_16 ? 0x67 : 0x66 };
+        unsigned len = diff_16 && zi->address_width == 16 ? 0 : 1;
+        unsigned disp_len = zi->address_width == 16 ? 2 : 4;
         int32_t disp = (int32_t)(zi->raw.disp.value + n);
         if (zi->attributes & ZYDIS_ATTRIB_HAS_REX) {
             b[len++] = (uint8_t)(0x40 | (zi->raw.rex.X << 1) | zi->raw.rex.B);
@@ -512,8 +541,8 @@ static void blank_pointers(Out *o, const ZydisDecodedInstruction *zi,
         memcpy(b + len, p + zi->raw.modrm.offset, addr);
         b[len] = (uint8_t)((b[len] & 7) | 0x80);
         len += addr;
-        memcpy(b + len, &disp, 4);
-        gen_emit(o, b, len + 6);
+        memcpy(b + len, &disp, disp_len);
+        gen_emit(o, b, len + disp_len + 2);
     }
 }
 
@@ -539,7 +568,7 @@ void gen_instance(Rng *r, Out *o)
             continue;
         }
         prepare_special(r, o, t, p, &zi, op);
-        if (t->mem && zi.raw.modrm.mod == 0 && zi.raw.modrm.rm == 5) {
+        if (t->mem && !diff_16 && zi.raw.modrm.mod == 0 && zi.raw.modrm.rm == 5) {
             /* RIP-relative: what was put in front moved it */
             int32_t disp;
             memcpy(&disp, p + zi.raw.disp.offset, 4);
@@ -586,7 +615,7 @@ void gen_stream(Rng *r, Stream *s)
             gen_branch(r, &o);
         } else if (class_n[0] && rng_below(r, 24) == 0) {
             gen_flow(r, &o);
-        } else if ((wanted & CLASS_AVX) && rng_below(r, 48) == 0) {
+        } else if ((wanted & CLASS_AVX) && !diff_16 && rng_below(r, 48) == 0) {
             gen_save_restore(r, &o);
         } else {
             gen_instance(r, &o);

@@ -15,7 +15,7 @@ void gen_branch(Rng *r, Out *o)
     case 1: /* the long form */
         b[0] = 0x0f;
         b[1] = (uint8_t)(0x80 | rng_below(r, 16));
-        len = 6;
+        len = diff_16 ? 4 : 6;
         break;
     default:
         b[0] = (uint8_t)(0x70 | rng_below(r, 16));
@@ -24,7 +24,7 @@ void gen_branch(Rng *r, Out *o)
     gen_emit(o, b, len);
     unsigned jump = o->pos;
     gen_instance(r, o);
-    o->s->code[jump - (len == 6 ? 4 : 1)] = (uint8_t)(o->pos - jump);
+    o->s->code[jump - (len == 2 ? 1 : len - 2)] = (uint8_t)(o->pos - jump);
 }
 
 static void emit32(Out *o, const uint8_t *p, unsigned len, uint32_t v)
@@ -46,8 +46,44 @@ static void emit32(Out *o, const uint8_t *p, unsigned len, uint32_t v)
         emit32(o, bytes_, sizeof(bytes_), v);                                                      \
     } while (0)
 
+static void flow_16(Rng *r, Out *o)
+{
+    uint8_t ip = (uint8_t)o->pos, hi = (uint8_t)(o->pos >> 8), n = (uint8_t)(4 * rng_below(r, 3));
+    if (ip > 0xf0) {
+        return; /* no carry into the high byte below */
+    }
+    switch (rng_below(r, 6)) {
+    case 0:
+        EMIT(o, 0xe8, 0, 0); /* call */
+        break;
+    case 1:
+        EMIT(o, 0xe9, 0, 0);
+        break;
+    case 2:
+        EMIT(o, 0x68, (uint8_t)(ip + 4), hi); /* push imm; ret */
+        EMIT(o, 0xc3);
+        break;
+    case 3:
+        EMIT(o, 0x68, (uint8_t)(ip + 6), hi);
+        EMIT(o, 0xc2, n, 0); /* ret imm */
+        break;
+    case 4:
+        EMIT(o, 0xb8, (uint8_t)(ip + 5), hi); /* mov ax, imm; jmp ax or call ax */
+        EMIT(o, 0xff, rng_below(r, 2) ? 0xe0 : 0xd0);
+        break;
+    default: /* push imm; popf */
+        EMIT(o, 0x68, (uint8_t)(rng_next(r) & 0xd5), (uint8_t)(rng_next(r) & 0x0c));
+        EMIT(o, 0x9d);
+        break;
+    }
+}
+
 void gen_flow(Rng *r, Out *o)
 {
+    if (diff_16) {
+        flow_16(r, o);
+        return;
+    }
     uint32_t here = (uint32_t)(CODE_ADDR + o->pos), n = 8 * rng_below(r, 3);
     switch (rng_below(r, diff_32 ? 6 : 9)) {
     case 0:

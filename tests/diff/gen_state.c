@@ -126,9 +126,10 @@ void gen_state(Rng *r, State *s)
             break;
         }
     }
-    s->gpr[REG_PTR_A] = DATA_ADDR + 0x800;
-    s->gpr[REG_PTR_B] = DATA_ADDR + 0x1000;
-    s->gpr[REG_STACK] = DATA_ADDR + 0x1800;
+    uint64_t base = diff_16 ? 0 : DATA_ADDR;
+    s->gpr[REG_PTR_A] = base + 0x800;
+    s->gpr[REG_PTR_B] = base + 0x1000;
+    s->gpr[REG_STACK] = base + 0x1800;
     if (diff_32) {
         for (unsigned n = 0; n < 8; n++) {
             s->gpr[n] = (uint32_t)s->gpr[n];

@@ -209,6 +209,7 @@ static void set_system_state(void)
     c->ldt = (SegmentCache){ .attr = SEG_UNUSABLE };
 }
 
+static void set_16bit_segments(void);
 static void set_user_segments(void)
 {
     cpu->cpl = 3;
@@ -218,6 +219,22 @@ static void set_user_segments(void)
     set_seg(R_ES, diff_32 ? SEL_UDATA : 0, diff_32 ? 0xc0f3 : SEG_UNUSABLE);
     set_seg(R_FS, 0, SEG_UNUSABLE);
     set_seg(R_GS, 0, SEG_UNUSABLE);
+    if (diff_16) {
+        set_16bit_segments();
+    }
+}
+
+static void set_16bit_segments(void)
+{
+    set_seg(R_CS, LDT_CODE, 0x00fb);
+    cpu->seg[R_CS].base = CODE_ADDR;
+    cpu->seg[R_CS].limit = 0xffff;
+    for (unsigned n = 0; n < 3; n++) {
+        unsigned s = n == 0 ? R_DS : n == 1 ? R_ES : R_SS;
+        set_seg(s, LDT_DATA, 0x00f3);
+        cpu->seg[s].base = DATA_ADDR;
+        cpu->seg[s].limit = DATA_SIZE - 1;
+    }
 }
 
 bool guest_init(void)
@@ -270,7 +287,7 @@ static void state_in(const State *in)
     X86CPU *c = cpu;
     memcpy(c->regs, in->gpr, sizeof(in->gpr));
     c->regs[R_ZERO] = 0;
-    c->rip = in->rip;
+    c->rip = in->rip - (diff_16 ? CODE_ADDR : 0);
     x86_set_rflags(c, in->rflags);
     memcpy(c->ymm, in->ymm, sizeof(c->ymm));
     c->mxcsr = in->mxcsr;
@@ -300,7 +317,7 @@ static void state_out(State *out)
     const uint64_t *f = frame + (error ? 1 : 0);
     out->error = error ? frame[0] : 0;
     memcpy(out->gpr, c->regs, sizeof(out->gpr));
-    out->rip = f[0];
+    out->rip = f[0] + (diff_16 ? CODE_ADDR : 0);
     out->rflags = f[2];
     out->gpr[R_RSP] = f[3];
     out->cr2 = c->cr2;

@@ -109,11 +109,21 @@ static bool ours(uint64_t addr)
     return addr - CODE_ADDR < CODE_SIZE || addr - DATA_ADDR < DATA_SIZE + 4096;
 }
 
+static unsigned operand_size(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
+{
+    for (unsigned n = 0; n < zi->operand_count_visible; n++) {
+        if (op[n].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+            return op[n].size;
+        }
+    }
+    return 0;
+}
+
 /*
  * Where processors differ and both sides are right: the legacy SHA instructions want alignment (SDM
  * 2A), AMD's do without; MASKMOV may fault on bytes it does not write; an access over the top of a
  * 32-bit segment wraps or is #GP (SDM 3A, 5.3.1), a long one over the end of the canonical range is
- * #PF or #GP.
+ * #PF or #GP; an operand both misaligned and outside its stack segment is #GP or #SS.
  */
 static bool both_right(const Stream *s, const State *a, const State *b)
 {
@@ -128,8 +138,8 @@ static bool both_right(const Stream *s, const State *a, const State *b)
            (memory && zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVQ) ||
            (memory && zi.mnemonic == ZYDIS_MNEMONIC_MASKMOVDQU) ||
            (memory && zi.mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU) ||
-           (memory && b->vector == 13 && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-            op[0].size > 256 && !ours(a->cr2)) ||
+           (memory && b->vector == 13 && operand_size(&zi, op) > 256 && !ours(a->cr2)) ||
+           (diff_16 && a->vector == 13 && b->vector == 12 && operand_size(&zi, op) >= 128) ||
            (diff_32 && a->vector == 13 && b->vector == 14 && b->cr2 >= 0xffffff00);
 }
 
@@ -140,7 +150,7 @@ static uint64_t cr2_mask(const State *a)
     ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
     bool wide = a->rip - CODE_ADDR < CODE_SIZE &&
                 gen_decode(stream.code + (a->rip - CODE_ADDR), 15, &zi, op) &&
-                op[0].type == ZYDIS_OPERAND_TYPE_MEMORY && op[0].size > 256;
+                operand_size(&zi, op) > 256;
     return wide ? ~0xfffull : ~0ull;
 }
 
@@ -301,6 +311,7 @@ int main(int argc, char **argv)
                                              { "class", 1, NULL, 'k' },  { "only", 1, NULL, 'o' },
                                              { "max-failures", 1, NULL, 'f' },
                                              { "32", 0, NULL, '3' },
+                                             { "16", 0, NULL, '1' },
                                              { 0 } };
     uint64_t seed = 1, insns = 1000000, streams = 0;
     unsigned classes = CLASS_ALL, failures = 0, max_failures = 1;
@@ -320,14 +331,17 @@ int main(int argc, char **argv)
             only = optarg;
             break;
         case '3':
-            diff_32 = true;
+            diff_bits = 32;
+            break;
+        case '1':
+            diff_bits = 16;
             break;
         case 'f':
             max_failures = (unsigned)strtoul(optarg, NULL, 0);
             break;
         default:
             fprintf(stderr, "usage: %s [--seed N] [--count STREAMS] [--class int,sse,avx,x87] "
-                            "[--only MNEMONIC] [--max-failures N] [--32]\n", argv[0]);
+                            "[--only MNEMONIC] [--max-failures N] [--32|--16]\n", argv[0]);
             return 2;
         }
     }

@@ -3,6 +3,7 @@
  * Native half: loads all registers, jumps into the stream, and gets the registers back from the
  * frame of the signal that ends it.
  */
+#include <asm/ldt.h>
 #include <cpuid.h>
 #include <errno.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 #include "diff.h"
@@ -21,6 +23,7 @@ typedef struct Native {
     uint64_t saved_rsp;
     uint32_t far_offset; /* of the jump into 32-bit code */
     uint32_t far_selector;
+    uint64_t data_selector;
 } Native;
 
 Native native_ctl __attribute__((visibility("hidden")));
@@ -53,7 +56,7 @@ __asm__(".text\n"
         "native_enter_32:\n"
         "  push %rbx\n  push %rbp\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
         "  mov %rsp, " G(18) "\n"
-        "  mov $0x2b, %eax\n  mov %eax, %ds\n  mov %eax, %es\n"
+        "  mov " G(20) ", %eax\n  mov %eax, %ds\n  mov %eax, %es\n  mov %eax, %ss\n"
         "  mov $7, %eax\n  xor %edx, %edx\n"
         "  xrstor64 native_ctl(%rip)\n"
         "  pushq " G(17) "\n  popfq\n"
@@ -109,7 +112,7 @@ static void on_signal(int sig, siginfo_t *si, void *opaque)
     for (unsigned n = 0; n < 16; n++) {
         result->gpr[n] = (uint64_t)g[order[n]];
     }
-    result->rip = (uint64_t)g[REG_RIP];
+    result->rip = (uint64_t)g[REG_RIP] + (diff_16 ? CODE_ADDR : 0);
     result->rflags = (uint64_t)g[REG_EFL];
     result->vector = (int)g[REG_TRAPNO];
     result->error = (uint64_t)g[REG_ERR];
@@ -119,7 +122,17 @@ static void on_signal(int sig, siginfo_t *si, void *opaque)
     g[REG_RIP] = (greg_t)(uintptr_t)native_resume;
     g[REG_RSP] = (greg_t)native_ctl.saved_rsp;
     g[REG_EFL] = 0x202;
-    g[REG_CSGSFS] = (g[REG_CSGSFS] & ~0xffffll) | 0x33;
+    g[REG_CSGSFS] = 0x33 | 0x2bll << 48;
+}
+
+static bool make_ldt(void)
+{
+    struct user_desc code = { .entry_number = 0, .base_addr = CODE_ADDR, .limit = 0xffff,
+                              .contents = MODIFY_LDT_CONTENTS_CODE };
+    struct user_desc dat = { .entry_number = 1, .base_addr = DATA_ADDR, .limit = DATA_SIZE - 1,
+                             .contents = MODIFY_LDT_CONTENTS_DATA };
+    return syscall(SYS_modify_ldt, 1, &code, sizeof(code)) == 0 &&
+           syscall(SYS_modify_ldt, 1, &dat, sizeof(dat)) == 0;
 }
 
 bool native_init(void)
@@ -129,6 +142,9 @@ bool native_init(void)
     struct sigaction sa = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK };
     stack_t ss = { .ss_sp = stack, .ss_size = sizeof(stack) };
     int fd = memfd_create("diff-code", MFD_CLOEXEC);
+    if (diff_16 && !make_ldt()) {
+        return false;
+    }
     if (fd < 0 || ftruncate(fd, CODE_SIZE) || sigaltstack(&ss, NULL)) {
         return false;
     }
@@ -192,8 +208,9 @@ void native_run(const State *in, State *out)
     result = out;
     active = 1;
     if (diff_32) {
-        ctl->far_offset = (uint32_t)in->rip;
-        ctl->far_selector = 0x23;
+        ctl->far_offset = (uint32_t)(in->rip - (diff_16 ? CODE_ADDR : 0));
+        ctl->far_selector = diff_16 ? LDT_CODE : 0x23;
+        ctl->data_selector = diff_16 ? LDT_DATA : 0x2b;
         native_enter_32();
     } else {
         native_enter();
