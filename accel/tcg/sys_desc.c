@@ -174,8 +174,9 @@ void seg_drop_privileged(X86CPU *c)
         bool conforming = (s->attr & (SEG_CODE | SEG_C)) == (SEG_CODE | SEG_C);
 
         if (!(s->attr & SEG_UNUSABLE) && SEG_DPL(s->attr) < c->cpl && !conforming) {
-            /* In 64-bit mode the base of FS and GS goes with it (Intel). */
-            *s = seg_null(0);
+            /* The hidden part stays: 64-bit mode goes on using the base of FS and GS. */
+            s->selector = 0;
+            s->attr |= SEG_UNUSABLE;
         }
     }
 }

@@ -352,6 +352,18 @@ static void need_sce(X86CPU *c, const Insn *i)
     }
 }
 
+/*
+ * SYSCALL and SYSRET look at TF when they are done, not before: no trap in the kernel if FMASK clears
+ * it, and one right behind a SYSRET that sets it, as if the user's SYSCALL had ended there.
+ */
+static void fast_call_step(X86CPU *c)
+{
+    c->tcg->sys->no_step = true;
+    if (c->rflags & FL_TF) {
+        c->tcg->db_pending |= DR6_BS;
+    }
+}
+
 void sys_syscall(X86CPU *c, const Insn *i)
 {
     uint16_t sel = (uint16_t)(c->star >> 32);
@@ -372,7 +384,7 @@ void sys_syscall(X86CPU *c, const Insn *i)
         far_set_cs(c, flat_cs(sel, 0, false), 0, (uint32_t)c->star);
     }
     c->seg[R_SS] = flat_ss((uint16_t)((sel & ~3u) + 8), 0);
-    c->tcg->sys->no_step = !(c->rflags & FL_TF);
+    fast_call_step(c);
     sys_end(c);
 }
 
@@ -397,6 +409,7 @@ void sys_sysret(X86CPU *c, const Insn *i)
     }
     far_set_cs(c, flat_cs(to64 ? (uint16_t)(sel + 16) : sel, 3, to64), 3, rip);
     c->seg[R_SS] = flat_ss((uint16_t)(sel + 8), 3);
+    fast_call_step(c);
     sys_end(c);
 }
 

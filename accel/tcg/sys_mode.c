@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "accel/tcg/sys.h"
+#include "target/i386/cpuid.h"
 
 /* ---- Mode ---- */
 
@@ -158,8 +159,8 @@ bool tcg_debug_before(X86CPU *c, bool *dead)
         *dead = !deliver_debug(c, hits);
         return true;
     }
-    if ((c->rflags & FL_RF) || c->movss_shadow || !(c->dr[7] & 0xff)) {
-        return false;
+    if ((c->rflags & FL_RF) || !(c->dr[7] & 0xff) || (c->movss_shadow && x86_is_intel(c))) {
+        return false; /* AMD does not hold instruction breakpoints back behind MOV SS */
     }
     for (unsigned n = 0; n < 4; n++) {
         if (breakpoint_on(c, n) && breakpoint_kind(c, n) == 0 && c->dr[n] == lin) {

@@ -1018,6 +1018,29 @@ static void test_vm86(void)
     g_assert_cmphex(frame32(1), ==, 0x100);
 }
 
+GUEST(iret_drop_gs, 64, "iretq")
+GUEST(load_gs, 64, "mov rax, gs:[0x10]; ud2")
+
+/* A data segment that the outer level may not use becomes null, but keeps its base. */
+static void test_nullified_segment(void)
+{
+    start_long();
+    PUT(CODE, iret_drop_gs);
+    PUT(UCODE, load_gs);
+    c->seg[R_GS].base = DATA;
+    put64(DATA + 0x10, 0x1234);
+    c->regs[R_RSP] = STACK - 40;
+    put64(STACK - 40, UCODE);
+    put64(STACK - 32, UCS64);
+    put64(STACK - 24, FL_1);
+    put64(STACK - 16, USTACK);
+    put64(STACK - 8, UDS);
+    expect_vector(EXCP_UD);
+    g_assert_cmphex(c->regs[R_RAX], ==, 0x1234);
+    g_assert_cmphex(c->seg[R_GS].selector, ==, 0);
+    g_assert_cmphex(c->seg[R_ES].selector, ==, 0);
+}
+
 /* ---- Control registers ---- */
 
 GUEST(mov_cr0, 64, "mov cr0, rax; hlt")
@@ -1131,6 +1154,35 @@ static void test_debug(void)
     g_assert_cmphex(frame64(0), ==, CODE);
     g_assert_cmphex(c->dr[6] & DR6_BD, ==, DR6_BD);
     g_assert_cmphex(c->dr[7] & DR7_GD, ==, 0);
+}
+
+GUEST(nop_ud, 64, "nop; ud2")
+
+static void test_debug_fast_calls(void)
+{
+    /* SYSRET that sets TF: the trap comes before the next instruction. */
+    start_long();
+    set_vendor("GenuineIntel");
+    PUT(CODE, sysret);
+    PUT(UCODE, nop_ud);
+    c->star = (uint64_t)(UCS32 & ~3u) << 48 | (uint64_t)CS64 << 32;
+    c->regs[R_R8 + 3] = FL_TF | FL_1;
+    c->regs[R_RCX] = UCODE;
+    expect_vector(EXCP_DB);
+    g_assert_cmphex(frame64(0), ==, UCODE);
+    g_assert_cmphex(frame64(1), ==, UCS64);
+    g_assert_cmphex(c->dr[6] & DR6_BS, ==, DR6_BS);
+
+    /* SYSCALL whose mask clears TF: none. */
+    start_long();
+    PUT(UCODE, syscall);
+    PUT(CODE, hlt);
+    to_user64(UCODE);
+    x86_set_rflags(c, FL_TF | FL_1);
+    c->star = (uint64_t)CS64 << 32;
+    c->lstar = CODE;
+    c->fmask = FL_TF;
+    expect_vector(-1);
 }
 
 /* ---- I/O, UMIP, selectors ---- */
@@ -1328,8 +1380,10 @@ int main(int argc, char **argv)
     g_test_add_func("/sys/sgdt-16", test_sgdt16);
     g_test_add_func("/sys/task-gate-exception", test_task_gate_exception);
     g_test_add_func("/sys/vm86", test_vm86);
+    g_test_add_func("/sys/nullified-segment", test_nullified_segment);
     g_test_add_func("/sys/control-registers", test_control_registers);
     g_test_add_func("/sys/debug", test_debug);
+    g_test_add_func("/sys/debug-fast-calls", test_debug_fast_calls);
     g_test_add_func("/sys/io-selectors", test_io_and_selectors);
     g_test_add_func("/sys/segments", test_segments);
     g_test_add_func("/sys/push-segment", test_push_seg);
