@@ -75,6 +75,9 @@ static bool own_help(QemuOptionIndex index)
     case QEMU_OPTION_accel:
         help_accels();
         exit(0);
+    case QEMU_OPTION_chardev:
+        chardev_print_help();
+        exit(0);
     case QEMU_OPTION_device:
         return true; /* device_add_from_opts() prints */
     default:
@@ -368,11 +371,15 @@ static void setup_accel(void)
 
 static bool make_chardev(QemuOpts *opts, void *opaque, Error **errp)
 {
-    if (qemu_opts_has_help(opts)) {
-        chardev_print_help();
-        exit(0);
+    Error *err = NULL;
+
+    if (chardev_new_from_opts(opts, &err)) {
+        return true;
     }
-    return chardev_new_from_opts(opts, errp) != NULL;
+    error_prepend(&err, "-chardev %s%s%s: ", qemu_opt_get(opts, "backend"),
+                  qemu_opts_id(opts) ? ",id=" : "", qemu_opts_id(opts) ? qemu_opts_id(opts) : "");
+    error_propagate(errp, err);
+    return false;
 }
 
 static bool is_isa_serial(QemuOpts *opts, void *opaque, Error **errp)

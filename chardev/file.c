@@ -34,7 +34,7 @@ typedef struct ChrFile {
     bool failed;
 } ChrFile;
 
-/* Runs on the I/O helper. The disk may have room again later: output goes on, what failed is lost. */
+/* Runs on the I/O helper. The disk may have room again later: what failed is lost, the rest not. */
 static void file_lost(ChrFd *f, bool out)
 {
     ChrFile *file = container_of(f, ChrFile, f);

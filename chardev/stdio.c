@@ -94,7 +94,8 @@ void chr_tty_raw(bool signals)
         return; /* not a terminal */
     }
     tty_now = tty_saved;
-    tty_now.c_iflag &= ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+    tty_now.c_iflag &=
+        ~(tcflag_t)(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
     tty_now.c_oflag |= OPOST;
     tty_now.c_lflag &= ~(tcflag_t)(ECHO | ECHONL | ICANON | IEXTEN);
     if (!signals) {

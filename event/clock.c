@@ -119,7 +119,8 @@ static EventLoop *earliest_locked(EventTimer **t, int64_t *key)
     for (EventLoop *l = loop_list; l; l = l->next) {
         QEMU_LOCK_GUARD(&l->lock);
         TimerHeap *h = &l->heap[CLOCK_TYPE_VIRTUAL];
-        if (h->len && (!best || h->t[0]->key < *key || (h->t[0]->key == *key && h->t[0]->seq < seq))) {
+        if (h->len && (!best || h->t[0]->key < *key ||
+                       (h->t[0]->key == *key && h->t[0]->seq < seq))) {
             best = l;
             *t = h->t[0];
             *key = h->t[0]->key;

@@ -8,7 +8,7 @@
 
 /* ---- Look-up ---- */
 
-/* The ranges a thread hit last, by page or by group of ports. Entries of an old map do not match. */
+/* The ranges a thread hit last, by page or group of ports. Entries of an old map do not match. */
 #define CACHE_SIZE 16
 typedef struct LookupCache {
     uint64_t gen;

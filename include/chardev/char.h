@@ -61,7 +61,8 @@ void chr_fe_fini(ChrFrontend *fe);
  * Starts the flow of input and events on loop. CHR_EVENT_OPENED follows if a peer is there. Output
  * flows from here on; a front end without input passes ops NULL, and input is read and dropped.
  * Of the front ends of a multiplexer the first (with ops) has the keyboard at the start, so devices
- * come before monitors; the others get their CHR_EVENT_OPENED when they first get it. loop NULL stops the flow. HELPER_ONLY.
+ * come before monitors; the others get their CHR_EVENT_OPENED when they first get it. loop NULL
+ * stops the flow. HELPER_ONLY.
  */
 void chr_fe_set_handlers(ChrFrontend *fe, EventLoop *loop, const ChrFrontendOps *ops,
                          void *opaque);
@@ -104,7 +105,7 @@ void chardev_set_fdset_opener(int (*open_fn)(unsigned set, int flags));
 bool chardev_ringbuf_read(Chardev *chr, uint8_t *buf, size_t *len, Error **errp);
 bool chardev_ringbuf_write(Chardev *chr, const uint8_t *buf, size_t len, Error **errp);
 /* Flushes rings, removes unix socket paths, restores the terminal; at exit, after the machine and
- * the monitors are stopped and before their event loops are freed. Front ends are not used again. */
+ * the monitors are stopped and before their loops are freed. Front ends are not used again. */
 void chardev_cleanup(void);
 
 #endif

@@ -89,7 +89,7 @@ typedef enum ClockType {
 
 /* RT_SAFE, wait-free. Nanoseconds. */
 int64_t clock_get_ns(ClockType type);
-/* RT_SAFE. The CLOCK_MONOTONIC time at which a virtual time will be reached; INT64_MAX if stopped. */
+/* RT_SAFE. CLOCK_MONOTONIC time at which a virtual time will be reached; INT64_MAX if stopped. */
 int64_t clock_virtual_to_monotonic(int64_t virtual_ns);
 
 /*
@@ -139,8 +139,9 @@ void timer_fini(EventTimer *t);
 /*
  * RT_SAFE, O(log n). Arms at absolute expire_ns of the timer's clock (a past time fires at once;
  * negative is 0). An iteration runs the timers that were due when it began and no others: one that
- * its own fn arms in the past runs in the next. fn runs on the loop's thread with no lock held, so it takes its device's lock itself and checks
- * again whether it is still meant (a concurrent timer_mod may have won).
+ * its own fn arms in the past runs in the next. fn runs on the loop's thread with no lock held, so
+ * it takes its device's lock itself and checks again whether it is still meant (a concurrent
+ * timer_mod may have won).
  */
 void timer_mod(EventTimer *t, int64_t expire_ns);
 /* RT_SAFE. fn may still be running, or be about to run, on the loop's thread. */

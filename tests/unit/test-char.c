@@ -383,8 +383,8 @@ static void test_telnet(void)
     RUN_UNTIL(f.events->len == 1);
     g_assert_true(g_str_has_prefix(chardev_filename(chr), "telnet:127.0.0.1:"));
     g_assert_nonnull(strstr(chardev_filename(chr), " <-> 127.0.0.1:"));
-    g_assert_cmpint(memcmp(peer_read(fd, 12), "\xff\xfb\x01\xff\xfb\x03\xff\xfb\x00\xff\xfd\x00", 12),
-                    ==, 0);
+    static const char hello[] = "\xff\xfb\x01\xff\xfb\x03\xff\xfb\x00\xff\xfd\x00";
+    g_assert_cmpint(memcmp(peer_read(fd, 12), hello, 12), ==, 0);
     /* Commands, a subnegotiation, a doubled 255, and BREAK, cut at an awkward place. */
     g_assert_cmpint(write(fd, "a\xff\xfd\x01" "b\xff\xfa\x18\x01\xff", 10), ==, 10);
     RUN_UNTIL(f.in->len == 2);
@@ -432,7 +432,8 @@ static void test_inherited_fd(void)
     RUN_UNTIL(f.events->len == 2);
     front_fini(&f);
     g_autofree char *abs =
-        g_strdup_printf("socket,id=abs,path=qemu-rt-test-%d,abstract=on,server=on,wait=off", getpid());
+        g_strdup_printf("socket,id=abs,path=qemu-rt-test-%d,abstract=on,server=on,wait=off",
+                        getpid());
     Chardev *chr = opts_new(abs, &error_abort);
     g_assert_nonnull(strstr(chardev_filename(chr), ",abstract=on,tight=on,server=on"));
     memset(&un, 0, sizeof(un));

@@ -764,7 +764,8 @@ static void test_print(void)
                                     "    00000000000e0000-00000000000fffff (prio 1, rom): alias "
                                     "isa-bios @pc.bios 0000000000020000-000000000003ffff\n"));
     g_assert_nonnull(strstr(s->str, "memory-region: pc.bios\n"
-                                    "  0000000000000000-000000000003ffff (prio 0, rom): pc.bios\n"));
+                                    "  0000000000000000-000000000003ffff (prio 0, rom): "
+                                    "pc.bios\n"));
     g_string_truncate(s, 0);
     memory_print(collect, s, true);
     g_assert_nonnull(strstr(s->str, " AS \"memory\", root: system\n"));
