@@ -5,6 +5,7 @@
  * CPU 0 is put at the kernel's entry.
  */
 #include <string.h>
+#include "accel/irqchip.h"
 #include "hw/i386/acpi-build.h"
 #include "hw/i386/pc-internal.h"
 #include "hw/i386/smbios.h"
@@ -16,7 +17,9 @@
 #define TABLES_END   0xf0000u
 #define SMBIOS_ADDR  0xf0000u
 #define SMBIOS_TABLE (SMBIOS_ADDR + 32)
-#define SMBIOS_END   0x100000u
+#define SMBIOS_END   0xfff00u
+/* Handlers for real mode, at the end of the F segment. */
+#define STUB_ADDR    0xfff00u
 #define EBDA_ADDR    0x9fc00u
 
 static BootRegs boot_regs; /* of the one machine; fixed once it runs */
@@ -106,14 +109,53 @@ static void set_pam(PcState *pc, unsigned first, uint8_t value)
     }
 }
 
+/* Vectors of the PC's BIOS: IRQ 0-7 from 8, IRQ 8-15 from 70h. */
+#define PIC_BASE       0x08u
+#define PIC_SLAVE_BASE 0x70u
+
+static void io8(uint16_t port, uint8_t v)
+{
+    address_space_store(&address_space_io, port, v, 1);
+}
+
+/* The pair initialised, timer and cascade open, and counter 0 at 18.2 Hz. */
+static void program_pic_pit(void)
+{
+    io8(0x20, 0x11);
+    io8(0xa0, 0x11);
+    io8(0x21, PIC_BASE);
+    io8(0xa1, PIC_SLAVE_BASE);
+    io8(0x21, 0x04);
+    io8(0xa1, 0x02);
+    io8(0x21, 0x01);
+    io8(0xa1, 0x01);
+    io8(0x21, 0xfa);
+    io8(0xa1, 0xff);
+    /* ELCR: lines 9, 10, 11 are level-triggered. */
+    io8(0x4d0, 0x00);
+    io8(0x4d1, 0x0e);
+    io8(0x43, 0x34);
+    io8(0x40, 0x00);
+    io8(0x40, 0x00);
+}
+
+/* CPU 0's thread. Virtual wire mode (MP Specification 1.4, 3.6.2.2). */
+static void program_lapic(CPUState *cpu, void *opaque)
+{
+    irqchip->mmio_write(cpu, 0xf0, 0x1ff);
+    irqchip->mmio_write(cpu, 0x350, 0x700);
+    irqchip->mmio_write(cpu, 0x360, 0x400);
+}
+
 static void program_chipset(PcState *pc)
 {
     for (unsigned i = 0; i < PIIX_NUM_PIRQS; i++) {
         pci_config_write(pc->pci, PCI_DEVFN(1, 0), PIIX_PIRQRCA + i, pirq_isa_irq(i), 1);
     }
-    /* ELCR: lines 9, 10, 11 are level-triggered. */
-    address_space_store(&address_space_io, 0x4d0, 0x00, 1);
-    address_space_store(&address_space_io, 0x4d1, 0x0e, 1);
+    program_pic_pit();
+    if (irqchip->mmio_write && cpu_get(0)) {
+        run_on_cpu(cpu_get(0), program_lapic, NULL);
+    }
     pci_assign_resources(pc->pci, PC_PCI_MEM_BASE, PC_PCI_MEM_LIMIT, PC_PCI_IO_BASE,
                          PC_PCI_IO_LIMIT, irq_of);
     if (pc->pm) {
@@ -137,8 +179,39 @@ static void write_bios_data(void)
     write_ram(EBDA_ADDR, ebda, sizeof(ebda));
 }
 
+/*
+ * For kernels that go to real mode: interrupt vectors that return, acknowledging the interrupt
+ * controllers where it is one of theirs, and a reset vector that resets.
+ */
+enum { STUB_IRET = 0x00, STUB_MASTER = 0x10, STUB_SLAVE = 0x20, STUB_RESET = 0xf0 };
+
+static const uint8_t stubs[0x100] = {
+    [STUB_IRET] = 0xcf,
+    /* push ax; mov al,20h; out 20h,al; pop ax; iret */
+    [STUB_MASTER] = 0x50, 0xb0, 0x20, 0xe6, 0x20, 0x58, 0xcf,
+    /* push ax; mov al,20h; out a0h,al; out 20h,al; pop ax; iret */
+    [STUB_SLAVE] = 0x50, 0xb0, 0x20, 0xe6, 0xa0, 0xe6, 0x20, 0x58, 0xcf,
+    /* mov al,6; mov dx,0cf9h; out dx,al; hlt */
+    [STUB_RESET] = 0xb0, 0x06, 0xba, 0xf9, 0x0c, 0xee, 0xf4,
+};
+
+static void write_vectors(void)
+{
+    uint8_t ivt[1024];
+    for (unsigned i = 0; i < 256; i++) {
+        unsigned stub = i - PIC_BASE < 8         ? STUB_MASTER
+                        : i - PIC_SLAVE_BASE < 8 ? STUB_SLAVE
+                                                 : STUB_IRET;
+        boot_st16(ivt + 4 * i, (uint16_t)((STUB_ADDR & 0xffff) + stub));
+        boot_st16(ivt + 4 * i + 2, 0xf000);
+    }
+    write_ram(0, ivt, sizeof(ivt));
+    write_ram(STUB_ADDR, stubs, sizeof(stubs));
+}
+
 static void write_tables(PcState *pc)
 {
+    write_vectors();
     write_bios_data();
     if (pc->pm) {
         write_ram(RSDP_ADDR, boot_acpi.rsdp->data, boot_acpi.rsdp->len);
