@@ -228,7 +228,7 @@ InsnFn sys_mov_to_seg, sys_mov_from_seg, sys_push_seg, sys_pop_seg, sys_load_far
 
 InsnFn sys_cli, sys_sti, sys_hlt, sys_clac, sys_stac, sys_swapgs, sys_rdmsr, sys_wrmsr, sys_cpuid;
 InsnFn sys_rdtsc, sys_rdtscp, sys_rdpmc, sys_rdpid, sys_in, sys_out;
-InsnFn sys_rdbase, sys_wrbase, sys_rdpkru, sys_wrpkru, sys_monitor, sys_mwait;
+InsnFn sys_rdbase, sys_wrbase, sys_rdpkru, sys_wrpkru, sys_hypercall, sys_monitor, sys_mwait;
 InsnFn sys_syscall, sys_sysret, sys_sysenter, sys_sysexit;
 
 /* ---- Operands: sys_decode.c fills them ---- */

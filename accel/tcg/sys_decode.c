@@ -62,7 +62,10 @@ static const SysInsn table[] = {
     { M(MONITOR), FORM_NONE, CONTINUES, sys_monitor, X86F_MONITOR },
     { M(MWAIT), FORM_NONE, ENDS_BLOCK, sys_mwait, X86F_MONITOR },
     { M(IN), FORM_IN, CONTINUES, sys_in, ALWAYS },
-    { M(OUT), FORM_OUT, CONTINUES, sys_out, ALWAYS },
+    /* A port may change the map of memory, raise a line, reset. */
+    { M(OUT), FORM_OUT, ENDS_BLOCK, sys_out, ALWAYS },
+    { M(VMCALL), FORM_NONE, ENDS_BLOCK, sys_hypercall, X86F_HYPERVISOR },
+    { M(VMMCALL), FORM_NONE, ENDS_BLOCK, sys_hypercall, X86F_HYPERVISOR },
     { M(SYSCALL), FORM_NONE, ENDS_BLOCK, sys_syscall, X86F_SYSCALL },
     { M(SYSRET), FORM_WIDE, ENDS_BLOCK, sys_sysret, X86F_SYSCALL },
     { M(SYSENTER), FORM_NONE, ENDS_BLOCK, sys_sysenter, X86F_SEP },
