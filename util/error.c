@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qemu/thread.h"
+
 struct Error {
     ErrorClass cls;
     char *msg;
@@ -194,6 +196,7 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
     QEMU_PRINTF(3, 0);
 static void report(const char *severity, const char *hint, const char *fmt, va_list ap)
 {
+    rtcheck_helper_only("error_report");
     GString *line = g_string_new(NULL);
 
     if (timestamps) {

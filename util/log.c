@@ -288,6 +288,7 @@ bool qemu_log_start(uint32_t mask, Error **errp)
 
 void qemu_log_flush(void)
 {
+    rtcheck_helper_only(__func__);
     if (ring.running) {
         event_word_take(&ring.drained);
         event_word_set(&ring.wake, LOG_WAKE_FLUSH);

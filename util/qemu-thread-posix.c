@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -332,11 +331,21 @@ static QEMU_NOINLINE void stack_touch(uintptr_t bottom)
     (void)frame[0]; /* after the call, so that it does not become a jump */
 }
 
-/* Touches `bytes` of stack below the caller. */
-static void stack_touch_bytes(size_t bytes)
+/* Touches all of the calling thread's stack but a reserve at its end, at most `most` bytes. */
+static void stack_touch_self(size_t most)
 {
+    pthread_attr_t attr;
     char here;
-    stack_touch((uintptr_t)&here - bytes);
+    void *lowest = NULL;
+    size_t size;
+
+    if (pthread_getattr_np(pthread_self(), &attr) != 0) {
+        return;
+    }
+    pthread_attr_getstack(&attr, &lowest, &size);
+    pthread_attr_destroy(&attr);
+    uintptr_t bottom = (uintptr_t)lowest + QEMU_THREAD_STACK_RESERVE;
+    stack_touch(MAX(bottom, (uintptr_t)&here - most));
 }
 
 /* ---- Registry ---- */
@@ -415,7 +424,7 @@ static void *thread_trampoline(void *opaque)
     int err = policy_apply_self(t->cls);
     if (!err) {
         if (t->cls != THREAD_HELPER && qemu_realtime_is_enabled()) {
-            stack_touch_bytes(QEMU_THREAD_STACK_SIZE - QEMU_THREAD_STACK_RESERVE);
+            stack_touch_self(QEMU_THREAD_STACK_SIZE);
         }
         thread_bind_self(t);
     }
@@ -467,6 +476,7 @@ bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *
     pthread_t thread;
     sigset_t blocked, old;
 
+    rtcheck_helper_only(__func__);
     thread_fill(t, name, cls);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, QEMU_THREAD_STACK_SIZE);
@@ -491,6 +501,7 @@ bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *
 void *qemu_thread_join(QemuThread *t)
 {
     void *ret = NULL;
+    rtcheck_helper_only(__func__);
     int err = pthread_join(t->thread, &ret);
     if (err) {
         thread_panic("cannot join thread", t->name, err);
@@ -511,12 +522,7 @@ bool qemu_thread_adopt_self(QemuThread *t, const char *name, ThreadClass cls, Er
         pthread_setname_np(pthread_self(), t->name);
     }
     if (cls != THREAD_HELPER && qemu_realtime_is_enabled()) {
-        struct rlimit limit;
-        size_t bytes = QEMU_THREAD_STACK_SIZE;
-        if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-            bytes = MIN(bytes, (size_t)limit.rlim_cur / 2);
-        }
-        stack_touch_bytes(bytes);
+        stack_touch_self(QEMU_THREAD_STACK_SIZE);
     }
     if (self_thread) {
         registry_remove(self_thread);

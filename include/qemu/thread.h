@@ -104,14 +104,18 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns);
 
 /*
  * Every thread's stack: bounded, as under -realtime all of it is locked and, on EVENT and VCPU
- * threads, touched but for the reserve (thread-local storage, the C library's own frames).
+ * threads, touched but for the reserve.
  */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define QEMU_SANITIZED 1
 #endif
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(QEMU_SANITIZED)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#undef QEMU_SANITIZED
+#define QEMU_SANITIZED 1
+#endif
+#ifdef QEMU_SANITIZED
 #define QEMU_THREAD_STACK_SIZE (4 * 1024 * 1024)
 #else
 #define QEMU_THREAD_STACK_SIZE (1024 * 1024)
@@ -170,9 +174,12 @@ uint64_t rtcheck_alloc_count(void);
 /* Marks a bounded section of an EVENT/VCPU thread where allocation is meant (map edits, reset). */
 void rtcheck_allow_begin(void);
 void rtcheck_allow_end(void);
+/* Put first into a HELPER_ONLY function: once armed, a call on the wrong thread counts and traps. */
+void rtcheck_helper_only(const char *function);
 #else
 static inline void rtcheck_allow_begin(void) {}
 static inline void rtcheck_allow_end(void) {}
+static inline void rtcheck_helper_only(const char *function) {}
 #endif
 
 #endif

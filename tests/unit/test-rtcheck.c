@@ -57,6 +57,27 @@ static void test_trap(void)
     g_test_trap_assert_failed();
     g_test_trap_assert_stderr("*rtcheck: malloc on VCPU thread 'allocator'*");
 }
+
+static void *report(void *arg)
+{
+    error_report("from the wrong thread");
+    return NULL;
+}
+
+static void test_context(void)
+{
+    if (g_test_subprocess()) {
+        QemuThread t;
+        rtcheck_arm(true);
+        g_assert_true(qemu_thread_create(&t, "main loop", THREAD_EVENT, report, NULL,
+                                         &error_abort));
+        qemu_thread_join(&t);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, 0);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*rtcheck: error_report on EVENT thread 'main loop'*");
+}
 #endif
 
 static void test_allow_exists(void)
@@ -72,6 +93,7 @@ int main(int argc, char **argv)
 #ifdef CONFIG_RTCHECK
     g_test_add_func("/rtcheck/count", test_count);
     g_test_add_func("/rtcheck/trap", test_trap);
+    g_test_add_func("/rtcheck/context", test_context);
 #endif
     return g_test_run();
 }
