@@ -5,10 +5,12 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 #include "chardev/char.h"
@@ -633,6 +635,59 @@ static void test_stdio(void)
     close(master);
 }
 
+static bool is_raw(int tty)
+{
+    struct termios t;
+    g_assert_cmpint(tcgetattr(tty, &t), ==, 0);
+    return !(t.c_lflag & ICANON);
+}
+
+static void await_raw(int tty, bool raw)
+{
+    gint64 end = g_get_monotonic_time() + 5 * G_USEC_PER_SEC;
+    while (is_raw(tty) != raw) {
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        g_usleep(1000);
+    }
+}
+
+/* The terminal is the shell's whenever the process is stopped or gone. */
+static void test_signals(void)
+{
+    static const int ends[] = { SIGABRT, SIGUSR1 /* makes it exit() */ };
+    int master = posix_openpt(O_RDWR | O_NOCTTY), status;
+    char name[64];
+
+    g_assert_cmpint(grantpt(master) | unlockpt(master) | ptsname_r(master, name, 64), ==, 0);
+    int slave = open(name, O_RDWR | O_NOCTTY);
+    for (unsigned i = 0; i < G_N_ELEMENTS(ends); i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            setpgid(0, 0);
+            dup2(slave, 0);
+            dup2(slave, 1);
+            signal(SIGUSR1, exit);
+            signal(SIGTSTP, SIG_DFL);
+            chardev_new_from_legacy("sig", "stdio", false, &error_abort);
+            for (;;) {
+                pause();
+            }
+        }
+        await_raw(slave, true);
+        g_assert_cmpint(kill(pid, SIGTSTP), ==, 0);
+        g_assert_cmpint(waitpid(pid, &status, WUNTRACED), ==, pid);
+        g_assert_true(WIFSTOPPED(status));
+        g_assert_false(is_raw(slave));
+        kill(pid, SIGCONT);
+        await_raw(slave, true);
+        kill(pid, ends[i]);
+        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        g_assert_false(is_raw(slave));
+    }
+    close(slave);
+    close(master);
+}
+
 /* ---- Multiplexer ---- */
 
 static void *run_loop(void *opaque)
@@ -865,6 +920,7 @@ int main(int argc, char **argv)
     g_test_add_func("/char/file/log", test_log_and_null);
     g_test_add_func("/char/file/pipe", test_pipe);
     g_test_add_func("/char/tty/pty", test_pty);
+    g_test_add_func("/char/tty/signals", test_signals);
     g_test_add_func("/char/mux/basic", test_mux);
     g_test_add_func("/char/mux/threads", test_mux_threads);
     g_test_add_func("/char/end/errors", test_errors);
