@@ -50,7 +50,9 @@ static void delivery_commit(const Delivery *d, uint64_t clear)
         c->dr[7] &= ~(uint64_t)DR7_GD;
     }
     c->int_shadow = c->movss_shadow = false;
-    c->tcg->db_pending = 0;
+    if (!is_software(d->kind)) {
+        c->tcg->db_pending = 0; /* a MOV SS's data breakpoint outlives INT n behind it */
+    }
     c->tcg->sys->no_step = true;
     c->tcg->sys->rf_fresh = false;
 }

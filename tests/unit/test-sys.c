@@ -1163,6 +1163,23 @@ static void test_debug(void)
     g_assert_cmphex(c->dr[7] & DR7_GD, ==, 0);
 }
 
+GUEST(ss_watch_int3, 64, "mov ss, [0x150000]; int3; hlt")
+
+/* A data breakpoint hit by MOV SS waits for the next instruction, INT3 included. */
+static void test_debug_movss(void)
+{
+    start_long();
+    PUT(CODE, ss_watch_int3);
+    put16(DATA, DS0);
+    c->dr[0] = DATA;
+    c->dr[7] = 0x400 | 2 | 3u << 16 | 1u << 18;
+    begin();
+    expect_vector(EXCP_DB);
+    g_assert_cmphex(frame64(0), ==, STUBS + EXCP_BP); /* at the first instruction of #BP's handler */
+    g_assert_cmphex(frame64(6), ==, CODE + 8); /* INT3's frame, under the alignment */
+    g_assert_cmphex(c->dr[6] & 15, ==, 1);
+}
+
 GUEST(nop_ud, 64, "nop; ud2")
 
 static void test_debug_fast_calls(void)
@@ -1390,6 +1407,7 @@ int main(int argc, char **argv)
     g_test_add_func("/sys/nullified-segment", test_nullified_segment);
     g_test_add_func("/sys/control-registers", test_control_registers);
     g_test_add_func("/sys/debug", test_debug);
+    g_test_add_func("/sys/debug-movss", test_debug_movss);
     g_test_add_func("/sys/debug-fast-calls", test_debug_fast_calls);
     g_test_add_func("/sys/io-selectors", test_io_and_selectors);
     g_test_add_func("/sys/segments", test_segments);
