@@ -83,8 +83,7 @@ bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **err
     }
     host_limits_read(&h, cfg);
     ok = (!cfg->enabled || host_limits_check_policy(&h, cfg, errp)) &&
-         (cfg->mem_lock == MEM_LOCK_OFF ||
-          host_limits_check_memory(&h, cfg, bytes_needed, errp));
+         (cfg->mem_lock == MEM_LOCK_OFF || host_limits_check_memory(&h, cfg, bytes_needed, errp));
     if (ok) {
         host_limits_warnings(&h, cfg, bytes_needed, warn_one, NULL);
         ok = cfg->mem_lock == MEM_LOCK_OFF || lock_memory(cfg->mem_lock, errp);

@@ -15,8 +15,9 @@ static volatile LONG terminated;
 bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **errp)
 {
     if (cfg->enabled) {
-        error_setg(errp, "-realtime maxprio=%d: not supported on Windows, which has no scheduling "
-                         "policy with the guarantees it needs; run on Linux, or leave it out",
+        error_setg(errp,
+                   "-realtime maxprio=%d: not supported on Windows, which has no scheduling "
+                   "policy with the guarantees it needs; run on Linux, or leave it out",
                    cfg->max_priority);
         return false;
     }

@@ -152,8 +152,9 @@ void cmdline_print_version(void)
 void cmdline_print_help(void)
 {
     cmdline_print_version();
-    printf("usage: %s [options]\n%s\n"
-           "A comma within a value is written twice. Values may be JSON objects: '{\"key\": ...}'.\n"
-           "The manual page qemu-system-x86_64(1) has more about each option.\n",
-           error_get_progname(), cmdline_help);
+    printf(
+        "usage: %s [options]\n%s\n"
+        "A comma within a value is written twice. Values may be JSON objects: '{\"key\": ...}'.\n"
+        "The manual page qemu-system-x86_64(1) has more about each option.\n",
+        error_get_progname(), cmdline_help);
 }

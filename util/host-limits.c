@@ -24,10 +24,10 @@ static void refuse_permission(const HostLimits *h, const RealtimeConfig *cfg, Er
 {
     int n = cfg->max_priority;
     char *soft = limit_text(h->rtprio_soft), *hard = limit_text(h->rtprio_hard);
-    char *but = h->rtprio_soft == (uint64_t)n - 1
-                    ? g_strdup_printf(" (enough for the CPUs' %d, not for the event threads' %d)",
-                                      n - 1, n)
-                    : g_strdup("");
+    char *but =
+        h->rtprio_soft == (uint64_t)n - 1
+            ? g_strdup_printf(" (enough for the CPUs' %d, not for the event threads' %d)", n - 1, n)
+            : g_strdup("");
 
     error_setg(errp,
                "-realtime maxprio=%d: not permitted: the process lacks CAP_SYS_NICE and "
@@ -146,8 +146,8 @@ static bool check_free_memory(const HostLimits *h, uint64_t bytes_needed, Error 
     return true;
 }
 
-bool host_limits_check_memory(const HostLimits *h, const RealtimeConfig *cfg,
-                              uint64_t bytes_needed, Error **errp)
+bool host_limits_check_memory(const HostLimits *h, const RealtimeConfig *cfg, uint64_t bytes_needed,
+                              Error **errp)
 {
     uint64_t needed = bytes_needed + h->vm_size; /* mlockall() counts what is mapped already */
 
@@ -191,8 +191,7 @@ static void warn(const Warner *w, const char *fmt, ...)
 
 static void warn_kthreads(const HostLimits *h, int n, const Warner *w)
 {
-    static const char *const names[KTHREAD_KINDS] = { "ksoftirqd", "rcuc", "ktimers",
-                                                      "migration" };
+    static const char *const names[KTHREAD_KINDS] = { "ksoftirqd", "rcuc", "ktimers", "migration" };
     GString *list = g_string_new(NULL);
 
     for (int i = 0; i < KTHREAD_KINDS; i++) {
@@ -246,8 +245,7 @@ void host_limits_warnings(const HostLimits *h, const RealtimeConfig *cfg, uint64
     if (cfg->mem_lock != MEM_LOCK_OFF && cfg->mem_merge_wanted) {
         warn(&w, "-machine mem-merge=on has no effect: locked memory is not merged");
     }
-    if (cfg->mem_lock == MEM_LOCK_ON_FAULT && h->mem_available &&
-        h->mem_available < bytes_needed) {
+    if (cfg->mem_lock == MEM_LOCK_ON_FAULT && h->mem_available && h->mem_available < bytes_needed) {
         warn(&w,
              "the guest can use %" PRIu64 " bytes, but only %" PRIu64 " bytes are available on the "
              "host: it may run out of memory later",

@@ -62,9 +62,8 @@ static LogSlot *slot_claim(uint32_t *pos)
         }
         if (turn > 0) {
             at = atomic_load_explicit(&ring.head, memory_order_relaxed);
-        } else if (atomic_compare_exchange_weak_explicit(&ring.head, &at, at + 1,
-                                                         memory_order_relaxed,
-                                                         memory_order_relaxed)) {
+        } else if (atomic_compare_exchange_weak_explicit(
+                       &ring.head, &at, at + 1, memory_order_relaxed, memory_order_relaxed)) {
             *pos = at;
             return slot;
         }
@@ -242,9 +241,9 @@ bool qemu_log_open(const char *path, Error **errp)
         return true;
     }
     const char *mark = strstr(path, "%d");
-    char *name = mark ? g_strdup_printf("%.*s%d%s", (int)(mark - path), path, (int)getpid(),
-                                        mark + 2)
-                      : g_strdup(path);
+    char *name =
+        mark ? g_strdup_printf("%.*s%d%s", (int)(mark - path), path, (int)getpid(), mark + 2)
+             : g_strdup(path);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
         error_setg_errno(errp, errno, "cannot write log file '%s'", name);

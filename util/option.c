@@ -409,8 +409,7 @@ static bool split_json(GArray *pairs, const char *text, Error **errp)
     bool ok = false;
 
     if (jerr != json_tokener_success) {
-        error_setg(errp, "invalid JSON at character %zu: %s", end,
-                   json_tokener_error_desc(jerr));
+        error_setg(errp, "invalid JSON at character %zu: %s", end, json_tokener_error_desc(jerr));
     } else if (text[MIN(end, strlen(text))]) {
         error_setg(errp, "invalid JSON at character %zu: something follows the object", end);
     } else if (!json_object_is_type(root, json_type_object)) {

@@ -118,7 +118,8 @@ static bool smp_check(const SmpTopology *t, unsigned max_cpus, const char *machi
 bool opts_parse_smp(QemuOpts *opts, unsigned max_cpus, const char *machine, SmpTopology *topo,
                     Error **errp)
 {
-    /* Small enough that no product below overflows, large enough for a message about the machine. */
+    /* Small enough that no product below overflows, large enough for a message about the machine.
+     */
     const unsigned limit = 1023;
     SmpTopology t;
 
@@ -226,9 +227,8 @@ bool opts_parse_action(QemuOpts *opts, VmActions *actions, Error **errp)
     static const char *const reboots[] = { "reset", "shutdown", NULL };
     static const char *const shutdowns[] = { "poweroff", "pause", NULL };
     static const char *const panics[] = { "shutdown", "pause", "none", "exit-failure", NULL };
-    static const char *const watchdogs[] = { "reset",      "shutdown", "poweroff",
-                                             "inject-nmi", "pause",    "debug",
-                                             "none",       NULL };
+    static const char *const watchdogs[] = { "reset", "shutdown", "poweroff", "inject-nmi",
+                                             "pause", "debug",    "none",     NULL };
     int reboot = actions->reboot_is_shutdown, shutdown = actions->shutdown_is_pause;
     int panic = -1, watchdog = -1;
 
@@ -277,8 +277,8 @@ static bool boot_letters(QemuOpts *opts, const char *key, const char **result, E
 
     for (const char *p = text; p && *p; p++) {
         if (*p < 'a' || *p > 'p') {
-            error_setg(errp, "-boot %s=%s: '%c' is no boot device; they are the letters a to p", key,
-                       text, *p);
+            error_setg(errp, "-boot %s=%s: '%c' is no boot device; they are the letters a to p",
+                       key, text, *p);
             return false;
         }
         if (seen & BIT(*p - 'a')) {
@@ -369,8 +369,7 @@ bool opts_parse_machine(QemuOpts *opts, MachineOpts *machine, Error **errp)
         .append = qemu_opt_get(opts, "append"),
         .firmware = qemu_opt_get(opts, "firmware"),
     };
-    if (!opts_parse_irqchip(qemu_opt_get(opts, "kernel-irqchip"), &machine->kernel_irqchip,
-                            errp)) {
+    if (!opts_parse_irqchip(qemu_opt_get(opts, "kernel-irqchip"), &machine->kernel_irqchip, errp)) {
         error_prepend(errp, "-machine ");
         return false;
     }
@@ -408,8 +407,9 @@ bool opts_parse_accels(bool enable_kvm, AccelChoice **choices, Error **errp)
     const char *machine = qemu_opt_get(qemu_find_opts_singleton("machine"), "accel");
 
     if (machine && (group->first || enable_kvm)) {
-        error_setg(errp, "-machine accel=%s: cannot be combined with -accel or -enable-kvm; use one "
-                         "of them",
+        error_setg(errp,
+                   "-machine accel=%s: cannot be combined with -accel or -enable-kvm; use one "
+                   "of them",
                    machine);
         goto fail;
     }

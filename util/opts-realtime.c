@@ -80,8 +80,8 @@ static bool parse_maxprio(const char *text, int *max_priority, Error **errp)
 
 static bool refuse_later_keys(QemuOpts *opts, Error **errp)
 {
-    static const char *const later[] = { "vcpus", "vcpu-affinity", "event-affinity",
-                                         "latency-warn", "check" };
+    static const char *const later[] = { "vcpus", "vcpu-affinity", "event-affinity", "latency-warn",
+                                         "check" };
 
     for (size_t i = 0; i < ARRAY_SIZE(later); i++) {
         const char *value = qemu_opt_get(opts, later[i]);

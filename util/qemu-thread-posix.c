@@ -80,8 +80,9 @@ static void held_check_rank(const QemuMutex *m)
     for (unsigned i = 0; i < held_count; i++) {
         if (held[i]->rank >= m->rank) {
             char what[128];
-            snprintf(what, sizeof(what), "lock order: rank %u taken while holding '%s' (rank %u):",
-                     m->rank, held[i]->name, held[i]->rank);
+            snprintf(what, sizeof(what),
+                     "lock order: rank %u taken while holding '%s' (rank %u):", m->rank,
+                     held[i]->name, held[i]->rank);
             thread_panic(what, m->name, 0);
         }
     }

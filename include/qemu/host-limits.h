@@ -35,8 +35,8 @@ typedef struct HostLimits {
     char *mem_cgroup_file;           /* the tightest limit of memory; NULL: none */
     uint64_t mem_cgroup_limit;
 
-    unsigned cpus;         /* host CPUs online */
-    bool preempt_rt;       /* the host's kernel is PREEMPT_RT */
+    unsigned cpus;                   /* host CPUs online */
+    bool preempt_rt;                 /* the host's kernel is PREEMPT_RT */
     int kthread_prio[KTHREAD_KINDS]; /* highest realtime priority of the kind; -1: none runs */
 
     /* What the kernel itself said. */
@@ -52,8 +52,8 @@ void host_limits_free(HostLimits *h);
 /* Is the policy permitted? cfg->enabled is true. */
 bool host_limits_check_policy(const HostLimits *h, const RealtimeConfig *cfg, Error **errp);
 /* Can bytes_needed more be locked? cfg->mem_lock is not MEM_LOCK_OFF. */
-bool host_limits_check_memory(const HostLimits *h, const RealtimeConfig *cfg,
-                              uint64_t bytes_needed, Error **errp);
+bool host_limits_check_memory(const HostLimits *h, const RealtimeConfig *cfg, uint64_t bytes_needed,
+                              Error **errp);
 /* Calls warn for each thing that is permitted but will hurt. */
 void host_limits_warnings(const HostLimits *h, const RealtimeConfig *cfg, uint64_t bytes_needed,
                           void (*warn)(void *opaque, const char *text), void *opaque);

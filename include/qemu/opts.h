@@ -52,12 +52,7 @@ typedef struct BootOpts {
 } BootOpts;
 bool opts_parse_boot(QemuOpts *opts, BootOpts *boot, Error **errp);
 
-typedef enum IrqchipChoice {
-    IRQCHIP_UNSET,
-    IRQCHIP_OFF,
-    IRQCHIP_SPLIT,
-    IRQCHIP_ON
-} IrqchipChoice;
+typedef enum IrqchipChoice { IRQCHIP_UNSET, IRQCHIP_OFF, IRQCHIP_SPLIT, IRQCHIP_ON } IrqchipChoice;
 typedef struct MachineOpts {
     const char *type; /* NULL: the default machine */
     IrqchipChoice kernel_irqchip;

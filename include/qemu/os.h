@@ -17,9 +17,9 @@ typedef enum MemLock {
 
 /* The result of -realtime and -overcommit; see qemu/opts.h. */
 typedef struct RealtimeConfig {
-    bool enabled;      /* maxprio was given: policy and max_priority are meant */
-    int policy;        /* SCHED_RR or SCHED_FIFO */
-    int max_priority;  /* 2..99: EVENT threads; VCPU threads get one less */
+    bool enabled;     /* maxprio was given: policy and max_priority are meant */
+    int policy;       /* SCHED_RR or SCHED_FIFO */
+    int max_priority; /* 2..99: EVENT threads; VCPU threads get one less */
     MemLock mem_lock;
     /* For warnings only; filled by the caller. */
     unsigned vcpus;

@@ -98,10 +98,10 @@ int main(int argc, char **argv)
     if (!cmdline_parse(argc, argv, on_option, NULL, NULL)) {
         return 1;
     }
-    bool ok = opts_parse_smp(qemu_find_opts_singleton("smp-opts"), 255, "test", &smp, &err) &&
-              opts_parse_memory(qemu_find_opts_singleton("memory"), MiB, UINT64_MAX / 2, &bytes,
-                                &err) &&
-              opts_parse_realtime(&cfg, &cpu_pm, &err);
+    bool ok =
+        opts_parse_smp(qemu_find_opts_singleton("smp-opts"), 255, "test", &smp, &err) &&
+        opts_parse_memory(qemu_find_opts_singleton("memory"), MiB, UINT64_MAX / 2, &bytes, &err) &&
+        opts_parse_realtime(&cfg, &cpu_pm, &err);
     if (ok) {
         cfg.vcpus = smp.cpus;
         ok = os_prioritize(&cfg, bytes, &err);

@@ -30,8 +30,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: with-seccomp errno|kill CALL [rt] COMMAND...\n");
         return 2;
     }
-    uint32_t action =
-        strcmp(argv[1], "kill") ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS;
+    uint32_t action = strcmp(argv[1], "kill") ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS;
     int call = seccomp_syscall_resolve_name(argv[2]);
     int only_rt = !strcmp(argv[3], "rt");
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);

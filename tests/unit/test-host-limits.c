@@ -80,12 +80,14 @@ static void test_policy_permission(void)
     HostLimits h = good_host();
     h.cap_sys_nice = false;
     h.probe_policy = EPERM;
-    refused(policy50, &h, "maxprio=50|CAP_SYS_NICE|RLIMIT_RTPRIO is 0, hard limit 0|ulimit -r 50|"
-                          "LimitRTPRIO=50");
+    refused(policy50, &h,
+            "maxprio=50|CAP_SYS_NICE|RLIMIT_RTPRIO is 0, hard limit 0|ulimit -r 50|"
+            "LimitRTPRIO=50");
     h.rtprio_soft = 49;
     h.rtprio_hard = HOST_UNLIMITED;
-    refused(policy50, &h, "RLIMIT_RTPRIO is 49 (enough for the CPUs' 49, not for the event "
-                          "threads' 50), hard limit unlimited");
+    refused(policy50, &h,
+            "RLIMIT_RTPRIO is 49 (enough for the CPUs' 49, not for the event "
+            "threads' 50), hard limit unlimited");
     h.probe_policy = PROBE_NOT_DONE; /* the limit alone is enough to know */
     refused(policy50, &h, "RLIMIT_RTPRIO is 49");
 }
@@ -133,8 +135,9 @@ static void test_memory(void)
     HostLimits h = good_host();
     g_assert_true(memory1g(&h, &error_abort));
     h.cap_ipc_lock = false;
-    refused(memory1g, &h, "too small|1178599424 bytes are needed|65536 bytes are allowed|"
-                          "hard limit 65536|ulimit -l 1150976|LimitMEMLOCK=|CAP_IPC_LOCK");
+    refused(memory1g, &h,
+            "too small|1178599424 bytes are needed|65536 bytes are allowed|"
+            "hard limit 65536|ulimit -l 1150976|LimitMEMLOCK=|CAP_IPC_LOCK");
     h.memlock_soft = 0;
     h.memlock_hard = HOST_UNLIMITED;
     refused(memory1g, &h, "no permission to lock any|RLIMIT_MEMLOCK is 0|hard limit unlimited");
@@ -144,8 +147,9 @@ static void test_memory(void)
     refused(memory1g, &h, "too small");
     h.memlock_soft = HOST_UNLIMITED;
     h.mem_available = GiB - 1;
-    refused(memory1g, &h, "not enough free memory|1073741824 bytes are needed|1073741823 bytes are "
-                          "available|MemAvailable");
+    refused(memory1g, &h,
+            "not enough free memory|1073741824 bytes are needed|1073741823 bytes are "
+            "available|MemAvailable");
     RealtimeConfig on_fault = fifo50;
     on_fault.mem_lock = MEM_LOCK_ON_FAULT;
     g_assert_true(host_limits_check_memory(&h, &on_fault, GiB, &error_abort));

@@ -104,7 +104,8 @@ static void test_limit(void)
     /* One second's worth, two or three if the loop crossed seconds; and the last one. */
     g_assert_cmpuint(count_lines(text, "guest error"), >=, LOG_LIMIT_BURST + 1);
     g_assert_cmpuint(count_lines(text, "guest error"), <=, 4 * LOG_LIMIT_BURST);
-    g_assert_nonnull(strstr(text, "more like the next message were held back)\nguest error 100000"));
+    g_assert_nonnull(
+        strstr(text, "more like the next message were held back)\nguest error 100000"));
     g_free(text);
 }
 

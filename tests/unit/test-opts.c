@@ -13,9 +13,10 @@
 
 static void reset_groups(void)
 {
-    static const char *const groups[] = { "machine", "accel",      "smp-opts", "memory", "name",
-                                          "realtime", "overcommit", "action",   "rtc",    "boot-opts",
-                                          "global",  "chardev",    "device" };
+    static const char *const groups[] = { "machine", "accel",     "smp-opts",   "memory",
+                                          "name",    "realtime",  "overcommit", "action",
+                                          "rtc",     "boot-opts", "global",     "chardev",
+                                          "device" };
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         qemu_opts_reset(qemu_find_opts(groups[i], &error_abort));
     }
@@ -68,12 +69,12 @@ static GString *walk(char **argv, Error **errp)
 
 static void test_walk(void)
 {
-    char *argv[] = { "emu", "-M",        "pc", "--machine", "none", "-realtime", "-S",
-                     "-smp", "-3",       "-realtime", "maxprio=5", "-realtime", NULL };
-    char *want = g_strdup_printf("%d:pc;%d:none;%d:-;%d:-;%d:-3;%d:maxprio=5;%d:-;",
-                                 QEMU_OPTION_machine, QEMU_OPTION_machine, QEMU_OPTION_realtime,
-                                 QEMU_OPTION_S, QEMU_OPTION_smp, QEMU_OPTION_realtime,
-                                 QEMU_OPTION_realtime);
+    char *argv[] = { "emu",  "-M", "pc",        "--machine", "none",      "-realtime", "-S",
+                     "-smp", "-3", "-realtime", "maxprio=5", "-realtime", NULL };
+    char *want =
+        g_strdup_printf("%d:pc;%d:none;%d:-;%d:-;%d:-3;%d:maxprio=5;%d:-;", QEMU_OPTION_machine,
+                        QEMU_OPTION_machine, QEMU_OPTION_realtime, QEMU_OPTION_S, QEMU_OPTION_smp,
+                        QEMU_OPTION_realtime, QEMU_OPTION_realtime);
     GString *seen = walk(argv, &error_abort);
     g_assert_cmpstr(seen->str, ==, want);
     g_string_free(seen, TRUE);
@@ -275,8 +276,8 @@ static void test_rtc(void)
     g_assert_true(r.local && r.clock == RTC_CLOCK_VM && r.driftfix_slew);
     g_assert_true(opts_parse_rtc(give("rtc", "2006-06-17T16:01:21"), &r, &error_abort));
     g_assert_cmpint(ABS(r.offset_s + time(NULL) - 1150560081), <=, 1);
-    static const char *const bad[] = { "tomorrow", "2006-06-17x", "base=2006-13-17", "clock=sun",
-                                       "driftfix=yes", "" };
+    static const char *const bad[] = { "tomorrow",  "2006-06-17x",  "base=2006-13-17",
+                                       "clock=sun", "driftfix=yes", "" };
     for (size_t i = 0; *bad[i]; i++) {
         Error *err = NULL;
         g_assert_false(opts_parse_rtc(give("rtc", bad[i]), &r, &err));
@@ -289,8 +290,8 @@ static void test_action(void)
     VmActions a = { 0 };
     Error *err = NULL;
     g_assert_true(opts_parse_action(
-        give("action", "reboot=shutdown,shutdown=pause,panic=exit-failure,watchdog=inject-nmi"),
-        &a, &error_abort));
+        give("action", "reboot=shutdown,shutdown=pause,panic=exit-failure,watchdog=inject-nmi"), &a,
+        &error_abort));
     g_assert_true(a.reboot_is_shutdown && a.shutdown_is_pause && a.panic_is_exit_failure);
     g_assert_true(a.watchdog_set && a.watchdog == WATCHDOG_ACTION_INJECT_NMI);
     g_assert_true(opts_parse_action(give("action", "reboot=reset,panic=none,watchdog=none"), &a,
@@ -335,8 +336,9 @@ static void test_machine(void)
     g_assert_cmpstr(m.type, ==, "pc-i440fx-7.2");
     g_assert_cmpstr(m.memory_backend, ==, "pc.ram");
     g_assert_true(!m.hpet && !m.acpi && m.kernel_irqchip == IRQCHIP_SPLIT && !m.dump_guest_core);
-    static const char *const bad[] = { "kernel-irqchip=maybe", "acpi=2", "smm=on", "usb=on",
-                                       "vmport=on", NULL };
+    static const char *const bad[] = {
+        "kernel-irqchip=maybe", "acpi=2", "smm=on", "usb=on", "vmport=on", NULL
+    };
     for (size_t i = 0; bad[i]; i++) {
         Error *err = NULL;
         char *part = g_strdup_printf("-machine %s", bad[i]);

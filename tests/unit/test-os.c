@@ -115,8 +115,8 @@ static void test_pidfile(void)
     }
     g_assert_cmpint(pid_in(path), ==, pid);
     g_assert_false(os_create_pidfile(path, &err));
-    char *want = g_strdup_printf("-pidfile %s: process %d uses it; choose another file", path,
-                                 (int)pid);
+    char *want =
+        g_strdup_printf("-pidfile %s: process %d uses it; choose another file", path, (int)pid);
     g_assert_cmpstr(error_get_pretty(err), ==, want);
     error_free(err);
     g_free(want);

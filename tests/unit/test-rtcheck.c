@@ -69,8 +69,8 @@ static void test_context(void)
     if (g_test_subprocess()) {
         QemuThread t;
         rtcheck_arm(true);
-        g_assert_true(qemu_thread_create(&t, "main loop", THREAD_EVENT, report, NULL,
-                                         &error_abort));
+        g_assert_true(
+            qemu_thread_create(&t, "main loop", THREAD_EVENT, report, NULL, &error_abort));
         qemu_thread_join(&t);
         return;
     }

@@ -29,7 +29,8 @@ static void sleep_ms(int ms)
     g_usleep(ms * 1000);
 }
 
-/* The kernel's priority of a thread (field 18 of its stat): negative is realtime, -1 - rt_priority. */
+/* The kernel's priority of a thread (field 18 of its stat): negative is realtime, -1 - rt_priority.
+ */
 static int kernel_prio(pid_t tid)
 {
     char path[64], text[1024] = "";
@@ -94,14 +95,14 @@ static void test_mutex_pi(void)
     QemuThread holder, waiter;
     EventWord ready = { 0 };
     qemu_mutex_init(&pi_lock, LOCK_RANK_LEAF, "pi test");
-    g_assert_true(qemu_thread_create(&holder, "holder", THREAD_HELPER, pi_holder, &ready,
-                                     &error_abort));
+    g_assert_true(
+        qemu_thread_create(&holder, "holder", THREAD_HELPER, pi_holder, &ready, &error_abort));
     event_word_wait(&ready, INT64_MAX);
     event_word_take(&ready);
     pid_t tid = atomic_load(&holder.tid);
     g_assert_cmpint(kernel_prio(tid), >=, 0);
-    g_assert_true(qemu_thread_create(&waiter, "waiter", THREAD_HELPER, pi_waiter, NULL,
-                                     &error_abort));
+    g_assert_true(
+        qemu_thread_create(&waiter, "waiter", THREAD_HELPER, pi_waiter, NULL, &error_abort));
     int64_t limit = now_ns() + 3 * NANOSECONDS_PER_SECOND;
     while (kernel_prio(tid) >= 0 && now_ns() < limit) {
         sleep_ms(1);
@@ -163,8 +164,8 @@ static void test_mutex_exclusion(void)
     QemuThread t[4];
     qemu_mutex_init(&count_lock, LOCK_RANK_DEVICE, "count");
     for (int i = 0; i < 4; i++) {
-        g_assert_true(qemu_thread_create(&t[i], "count", THREAD_HELPER, count_up, NULL,
-                                         &error_abort));
+        g_assert_true(
+            qemu_thread_create(&t[i], "count", THREAD_HELPER, count_up, NULL, &error_abort));
     }
     for (int i = 0; i < 4; i++) {
         qemu_thread_join(&t[i]);
@@ -174,7 +175,7 @@ static void test_mutex_exclusion(void)
 }
 
 #ifdef CONFIG_RTCHECK
-static void test_rank_violation(void)
+static NO_TSA void test_rank_violation(void)
 {
     if (g_test_subprocess()) {
         QemuMutex lo, hi;
@@ -189,7 +190,7 @@ static void test_rank_violation(void)
     g_test_trap_assert_stderr("*lock order: rank 40 taken while holding 'high' (rank 99)*'low'*");
 }
 
-static void test_unlock_not_held(void)
+static NO_TSA void test_unlock_not_held(void)
 {
     if (g_test_subprocess()) {
         QemuMutex m;
@@ -386,8 +387,7 @@ static void run_realtime_checks(void)
     g_assert_cmpint(s.priority, ==, 20);
     s = look_in("CPU 0/TCG", THREAD_VCPU);
     g_assert_cmpint(s.priority, ==, 19);
-    g_assert_true(
-        qemu_thread_create(&t, "maker", THREAD_EVENT, make_others, NULL, &error_abort));
+    g_assert_true(qemu_thread_create(&t, "maker", THREAD_EVENT, make_others, NULL, &error_abort));
     qemu_thread_join(&t);
     g_assert_true(qemu_thread_adopt_self(&self, "main loop", THREAD_EVENT, &error_abort));
     look(&s);
@@ -442,8 +442,8 @@ static void test_stack_touched(void)
     if (g_test_subprocess()) {
         QemuThread t;
         qemu_init_realtime(SCHED_RR, 5);
-        g_assert_true(qemu_thread_create(&t, "deep", THREAD_VCPU, faults_of_deep_call, NULL,
-                                         &error_abort));
+        g_assert_true(
+            qemu_thread_create(&t, "deep", THREAD_VCPU, faults_of_deep_call, NULL, &error_abort));
         g_assert_cmpint(GPOINTER_TO_INT(qemu_thread_join(&t)), <, 8);
         return;
     }
@@ -477,8 +477,8 @@ static void test_registry(void)
     QemuThread t[2];
     EventWord go[2] = { { 0 }, { 0 } };
     for (int i = 0; i < 2; i++) {
-        g_assert_true(qemu_thread_create(&t[i], "registered", THREAD_HELPER, wait_for, &go[i],
-                                         &error_abort));
+        g_assert_true(
+            qemu_thread_create(&t[i], "registered", THREAD_HELPER, wait_for, &go[i], &error_abort));
     }
     g_assert_cmpuint(count_registered(), ==, 2);
     event_word_set(&go[0], 1);
@@ -503,8 +503,7 @@ static void test_kick(void)
     QemuThread t;
     EventWord go = { 0 };
     sigaction(SIGUSR1, &sa, NULL);
-    g_assert_true(
-        qemu_thread_create(&t, "kicked", THREAD_VCPU, wait_for, &go, &error_abort));
+    g_assert_true(qemu_thread_create(&t, "kicked", THREAD_VCPU, wait_for, &go, &error_abort));
     qemu_thread_kick(&t, SIGUSR1);
     int64_t limit = now_ns() + 3 * NANOSECONDS_PER_SECOND;
     while (!atomic_load(&kicked_tid) && now_ns() < limit) {
