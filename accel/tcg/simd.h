@@ -57,6 +57,7 @@ enum { KC_NONE, KC_GPR, KC_MMX, KC_XMM, KC_YMM };
 #define KEY_FLAGS_RD   BIT64(53)
 #define KEY_FP         BIT64(54) /* depends on MXCSR */
 #define KEY_X87        BIT64(55) /* opcode and modrm only; FXRSTOR64 and FXSAVE64 around it */
+#define KEY_X87_LIGHT  BIT64(56) /* x87_fast.c: class in KEY_REG, pops in KEY_VVVV */
 #define KEY_VALID      BIT64(63)
 
 typedef struct SimdSlot {
@@ -214,6 +215,8 @@ bool simd_decode_fast(Decode *d, Insn *out); /* simd_fast.c: after the generic h
 bool simd_decode_special(Decode *d, Insn *out); /* simd_mem.c */
 bool simd_decode_state(Decode *d, Insn *out);   /* xsave.c */
 bool simd_has_isa(const X86CPU *c, ZydisISASet set, ZydisMnemonic mn);
+/* x87_fast.c: the stub of a KEY_X87_LIGHT key at p; its length. */
+size_t x87_emit_light(uint8_t *p, uint64_t key);
 /* simd_exec.c: installs the handler that suits the key and aux16 of *out. */
 void simd_pick_handler(Insn *out);
 

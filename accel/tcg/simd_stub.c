@@ -221,6 +221,11 @@ static void emit_stores(Emit *e, uint64_t key)
 static void simd_emit(uint8_t *p, uint64_t key)
 {
     Emit e = { p, p + SIMD_STUB_SIZE };
+    if (key & KEY_X87_LIGHT) {
+        size_t len = x87_emit_light(p, key);
+        assert(len <= SIMD_STUB_SIZE);
+        return;
+    }
     if (key & KEY_X87) {
         emit_x87(&e, key);
         return;

@@ -100,25 +100,21 @@ void mmx_enter(X86CPU *c)
 
 /* ---- Native execution ---- */
 
-/* Insn.aux16 */
-#define XI_MEM   BIT(0)
-#define XI_STORE BIT(1)
-#define XI_FOP_SHIFT 5 /* 11 bits of FOP above */
+/* Insn.aux16 is FOP. */
 
-static void note_pointers(X86CPU *c, const Insn *i, uint64_t fdp, uint16_t fds)
+void x87_note_pointers(X86CPU *c, const Insn *i, uint64_t fdp, uint16_t fds)
 {
     /* CPUID.7.EBX[13]: FCS and FDS are deprecated and read as 0. */
     bool no_selectors = x86_has(c, FEAT_7_0_EBX, BIT(13));
     c->x87.fip = tcg_insn_rip(c, i);
-    c->x87.fop = i->aux16 >> XI_FOP_SHIFT;
+    c->x87.fop = i->aux16;
     c->x87_fcs = no_selectors ? 0 : c->seg[R_CS].selector;
     c->x87.fdp = fdp;
     c->x87_fds = no_selectors ? 0 : fds;
 }
 
-static inline void run_stub(X86CPU *c, const Insn *i, void *mem)
+static inline void run_stub(X86CPU *c, SimdStubFn *fn, void *mem)
 {
-    SimdStubFn *fn = simd_stub(c, i);
     tcg_fp_sync(c);
     c->x87.mxcsr = MXCSR_DEFAULT;
     if (unlikely(c->x87.fsw & FSW_ES)) {
@@ -137,38 +133,65 @@ static inline void run_stub(X86CPU *c, const Insn *i, void *mem)
     }
 }
 
-static void x87_reg(X86CPU *c, const Insn *i)
+static void do_reg(X86CPU *c, const Insn *i, SimdStubFn *fn)
 {
-    x87_check(c, i);
     uint64_t fdp = c->x87.fdp;
-    run_stub(c, i, c->tcg->simd->buf);
-    note_pointers(c, i, fdp, c->x87_fds);
-    NEXT(c, i);
+    run_stub(c, fn, c->tcg->simd->buf);
+    x87_note_pointers(c, i, fdp, c->x87_fds);
 }
 
-static void x87_load(X86CPU *c, const Insn *i)
+static void do_load(X86CPU *c, const Insn *i, SimdStubFn *fn)
 {
-    x87_check(c, i);
     uint64_t off = tcg_ea_offset(c, i);
     const void *mem = simd_load(c, i, tcg_ea(c, i, i->aux8, false), i->aux8, c->tcg->simd->buf);
-    run_stub(c, i, (void *)(uintptr_t)mem);
-    note_pointers(c, i, off, c->seg[i->seg].selector);
-    NEXT(c, i);
+    run_stub(c, fn, (void *)(uintptr_t)mem);
+    x87_note_pointers(c, i, off, c->seg[i->seg].selector);
 }
 
-static void x87_store(X86CPU *c, const Insn *i)
+static void do_store(X86CPU *c, const Insn *i, SimdStubFn *fn)
 {
-    x87_check(c, i);
     uint8_t *buf = c->tcg->simd->buf;
     uint64_t off = tcg_ea_offset(c, i), lin = tcg_ea(c, i, i->aux8, true);
     tcg_probe_write(c, i, lin, i->aux8);
-    run_stub(c, i, buf);
-    note_pointers(c, i, off, c->seg[i->seg].selector);
+    run_stub(c, fn, buf);
+    x87_note_pointers(c, i, off, c->seg[i->seg].selector);
     /* Unmasked exceptions other than precision leave the destination alone (SDM 1, 8.5). */
     if (likely(!(c->x87.fsw & ~c->x87.fcw & (FSW_EXCEPTIONS & ~FSW_PE)))) {
         simd_store(c, i, lin, buf, i->aux8);
     }
+}
+
+static void x87_reg(X86CPU *c, const Insn *i)
+{
+    x87_check(c, i);
+    do_reg(c, i, simd_stub(c, i));
     NEXT(c, i);
+}
+static void x87_load(X86CPU *c, const Insn *i)
+{
+    x87_check(c, i);
+    do_load(c, i, simd_stub(c, i));
+    NEXT(c, i);
+}
+static void x87_store(X86CPU *c, const Insn *i)
+{
+    x87_check(c, i);
+    do_store(c, i, simd_stub(c, i));
+    NEXT(c, i);
+}
+
+void x87_full(X86CPU *c, const Insn *i)
+{
+    uint64_t key = KEY_VALID | KEY_X87 | KEY_OPCODE(i->imm) | (uint64_t)i->rm << 16 |
+                   (i->imm & (KEY_FLAGS_RD | KEY_FLAGS_WR));
+    SimdStubFn *fn = simd_stub_get(c, key)->fn;
+    if (!i->aux8) {
+        do_reg(c, i, fn);
+    } else if (i->flags & INSN_X87_STORE) {
+        do_store(c, i, fn);
+    } else {
+        do_load(c, i, fn);
+    }
 }
 
 static bool uses_flags(ZydisMnemonic mn, uint64_t *key)
@@ -201,7 +224,7 @@ static bool decode_native(Decode *d, Insn *out)
     unsigned modrm = d->bytes[zi->raw.modrm.offset];
     uint64_t key = KEY_VALID | KEY_X87 | zi->opcode;
     out->aux8 = 0;
-    out->aux16 = (uint16_t)(((zi->opcode & 7) << 8 | modrm) << XI_FOP_SHIFT);
+    out->aux16 = (uint16_t)((zi->opcode & 7) << 8 | modrm);
     out->fn = x87_reg;
     for (unsigned n = 0; n < zi->operand_count; n++) {
         const ZydisDecodedOperand *o = &d->op[n];
@@ -211,6 +234,7 @@ static bool decode_native(Decode *d, Insn *out)
         bool store = o->actions & (ZYDIS_OPERAND_ACTION_WRITE | ZYDIS_OPERAND_ACTION_CONDWRITE);
         out->aux8 = (uint8_t)(o->size / 8);
         out->fn = store ? x87_store : x87_load;
+        out->flags |= store ? INSN_X87_STORE : 0;
         modrm = (modrm & 0x38) | 6;
         if (o->size / 8 == 0 || o->size / 8 > 10) {
             return false;
@@ -220,6 +244,7 @@ static bool decode_native(Decode *d, Insn *out)
         return false; /* CPUID.1.EDX[15] with [0]: FCMOVcc and FCOMI */
     }
     out->imm = key | (uint64_t)modrm << 16;
+    x87_decode_light(d, out);
     out->aux = simd_stub_get(d->c, out->imm);
     return true;
 }

@@ -140,7 +140,7 @@ static bool both_right(const Stream *s, const State *a, const State *b)
            (memory && zi.mnemonic == ZYDIS_MNEMONIC_VMASKMOVDQU) ||
            (memory && b->vector == 13 && operand_size(&zi, op) > 256 && !ours(a->cr2)) ||
            (diff_16 && a->vector == 13 && b->vector == 12 && operand_size(&zi, op) >= 128) ||
-           (diff_32 && a->vector == 13 && b->vector == 14 && b->cr2 >= 0xffffff00);
+           (diff_32 && (a->vector == 12 || a->vector == 13) && b->vector == 14 && b->cr2 >= 0xffffff00);
 }
 
 /* Which part of a long access faults first is not defined. */
