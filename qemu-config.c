@@ -11,6 +11,7 @@
 #define S(name, help) { name, QEMU_OPT_STRING, help }
 #define B(name, help) { name, QEMU_OPT_BOOL, help }
 #define N(name, help) { name, QEMU_OPT_NUMBER, help }
+#define Z(name, help) { name, QEMU_OPT_SIZE, help }
 #define END           { NULL }
 
 static const QemuOptDesc machine_desc[] = {
@@ -34,6 +35,8 @@ static const QemuOptDesc accel_desc[] = {
     S("thread", "tcg: single or multi"),
     N("tb-size", "tcg: MiB of translated code"),
     S("kernel-irqchip", "kvm: on, off or split"),
+    Z("kvm-shadow-mem", "kvm: size of the shadow page tables"),
+    N("dirty-ring-size", "kvm: only 0, the dirty bitmap"),
     END
 };
 static const QemuOptDesc smp_desc[] = {

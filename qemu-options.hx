@@ -45,6 +45,10 @@ Choose the machine and its properties. Several uses add up.
 > given again, the next is tried if the one before fails
 Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used.
 
+* kernel-irqchip=on|off|split: kvm: as in -machine.
+* kvm-shadow-mem=SIZE: kvm: how much memory the kernel may use for shadow page tables.
+* dirty-ring-size=0: kvm: dirty pages are found by bitmap; no ring is implemented.
+
 -enable-kvm
 > the same as -accel kvm
 The same as "-accel kvm".
@@ -52,6 +56,12 @@ The same as "-accel kvm".
 -cpu MODEL[,+FLAG][,-FLAG][,FLAG=on|off...]
 > choose the CPU model ('-cpu help' lists them)
 Choose the CPU model and switch single features on or off.
+
+* check=on|off, enforce=on|off: what the accelerator or the host cannot give is left out with a warning (check, the default), or refused (enforce).
+* vendor=, family=, model=, stepping=, model-id=, level=, xlevel=: what CPUID says of identity and size.
+* phys-bits=N, host-phys-bits=on|off: width of physical addresses (40 by default).
+* tsc-frequency=HZ: rate of the time-stamp counter. Under tcg it is 1 GHz on every host otherwise.
+* kvm=off, tcg-cpuid=off: no hypervisor leaves. pmu=on|off: performance counters (kvm only). migratable=on|off: leave out what ties a guest to its host (invtsc under kvm). host-cache-info=on|off, l3-cache=on|off: description of caches.
 
 -smp [cpus=]N[,maxcpus=N][,sockets=N][,dies=N][,cores=N][,threads=N]
 @group smp-opts

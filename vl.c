@@ -291,11 +291,7 @@ static void setup_process(void)
     opts_parse_realtime(&realtime_config, &cpu_pm, &error_fatal);
     realtime_config.vcpus = machine_config.smp.cpus;
     realtime_config.mem_merge_wanted = machine_opts.mem_merge_set && machine_opts.mem_merge;
-    if (cpu_pm) {
-        error_report("-overcommit cpu-pm=on: the guest cannot be given MWAIT and HLT of the host "
-                     "in this version; leave it off");
-        exit(1);
-    }
+    accel_cpu_pm = cpu_pm;
     if (args.daemonize) {
         os_daemonize(&error_fatal);
         chardev_forbid_stdio("-daemonize");
@@ -356,6 +352,11 @@ static void setup_accel(void)
         if (ops->init(a->opts, &err)) {
             if (a != list) {
                 warn_report("falling back to %s", ops->name);
+            }
+            if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
+                error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest "
+                             "only with -accel kvm, not %s", ops->name);
+                exit(1);
             }
             return;
         }

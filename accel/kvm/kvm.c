@@ -41,28 +41,19 @@ int kvm_enable_cap(unsigned cap, uint64_t arg0, uint64_t arg1)
 
 static bool open_device(Error **errp)
 {
+    const char *cure = "";
+
     kvm.fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
     if (kvm.fd >= 0) {
         return true;
     }
-    switch (errno) {
-    case ENOENT:
-    case ENODEV:
-    case ENXIO:
-        error_setg_errno(errp, errno,
-                         "cannot use KVM: /dev/kvm: load the module kvm_intel or kvm_amd (and enable "
-                         "virtualisation in the firmware), or use -accel tcg");
-        break;
-    case EACCES:
-    case EPERM:
-        error_setg_errno(errp, errno,
-                         "cannot use KVM: /dev/kvm: this user may not open it; join the group that "
-                         "owns it (usually kvm), or use -accel tcg");
-        break;
-    default:
-        error_setg_errno(errp, errno, "cannot use KVM: /dev/kvm");
-        break;
+    if (errno == ENOENT || errno == ENODEV || errno == ENXIO) {
+        cure = "; load the module kvm_intel or kvm_amd (the firmware must have virtualisation "
+               "enabled), or use -accel tcg";
+    } else if (errno == EACCES || errno == EPERM) {
+        cure = "; join the group that owns it (usually kvm), or use -accel tcg";
     }
+    error_setg(errp, "cannot use KVM: /dev/kvm: %s%s", g_strerror(errno), cure);
     return false;
 }
 
@@ -155,7 +146,8 @@ static void read_caps(void)
     kvm.has_adjust_clock = kvm_check_cap(KVM_CAP_ADJUST_CLOCK);
 }
 
-/* -overcommit cpu-pm=on: HLT, MWAIT and PAUSE stay in the guest. */
+/* -overcommit cpu-pm=on: HLT, MWAIT and PAUSE stay in the guest. A guest that was offered MWAIT on
+ * a host where it exits would die of it, so what cannot be had is refused here. */
 static bool apply_cpu_pm(Error **errp)
 {
     uint64_t wanted = KVM_X86_DISABLE_EXITS_MWAIT | KVM_X86_DISABLE_EXITS_HLT |
@@ -216,7 +208,11 @@ static bool parse_opts(struct QemuOpts *opts, uint64_t *shadow_mem, Error **errp
                    (unsigned long long)ring);
         return false;
     }
-    return !opts || qemu_opts_check_used(opts, valid, errp);
+    if (opts && !qemu_opts_check_used(opts, valid, errp)) {
+        error_prepend(errp, "-accel kvm: ");
+        return false;
+    }
+    return true;
 }
 
 static bool set_shadow_mem(uint64_t bytes, Error **errp)

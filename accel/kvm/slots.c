@@ -156,8 +156,12 @@ static void pull_slot(unsigned id)
 {
     Slot *s = &slots[id];
     uint64_t pages = s->size >> TARGET_PAGE_BITS;
-    uint64_t *bits = g_malloc0(DIV_ROUND_UP(pages, 64) * 8);
-    struct kvm_dirty_log log = { .slot = id, .dirty_bitmap = bits };
+    struct kvm_dirty_log log = { .slot = id };
+    uint64_t *bits;
+
+    rtcheck_allow_begin(); /* also when a guest edits its map while it is being logged */
+    bits = g_malloc0(DIV_ROUND_UP(pages, 64) * 8);
+    log.dirty_bitmap = bits;
 
     if (kvm_ioctl(kvm.vm_fd, KVM_GET_DIRTY_LOG, &log) == 0) {
         for (uint64_t w = 0; w < DIV_ROUND_UP(pages, 64); w++) {
@@ -170,6 +174,7 @@ static void pull_slot(unsigned id)
         }
     }
     g_free(bits);
+    rtcheck_allow_end();
 }
 
 static void del_slot(const FlatRange *r)
