@@ -80,6 +80,9 @@ void cpu_request(CPUState *cpu, uint32_t req)
     if (control) {
         event_word_set(&cpu->control, control);
     }
+    if (req & CPU_REQ_NMI) {
+        atomic_fetch_add(&cpu->nmi_count, 1);
+    }
     event_word_set(&cpu->event, (req & ~(uint32_t)CPU_REQ_CONTROL) | (control ? CPU_REQ_EXIT : 0));
     atomic_store(&cpu->exit_request, 1);
     if (current_cpu != cpu) {

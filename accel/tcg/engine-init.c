@@ -71,6 +71,7 @@ void tcg_engine_reset(X86CPU *c)
     t->shutdown = false;
     t->shadow_now = false;
     t->db_pending = 0;
+    t->nmi_second = false;
     t->irq_waiting = true; /* looked at once */
     t->engine->step = (EngineStep){ 0 };
     t->engine->step_once = false;

@@ -154,6 +154,19 @@ static void handle_sipi(X86CPU *c)
     }
 }
 
+/*
+ * Two NMIs that came close together are two for a processor that takes the first at once; while
+ * one is in service only one more is kept.
+ */
+static void take_nmi_requests(X86CPU *c)
+{
+    uint32_t n = atomic_exchange(&c->base.nmi_count, 0) + c->nmi_pending + c->tcg->nmi_second;
+
+    /* 0: this bit's request was counted with an earlier one. */
+    c->nmi_pending = n > 0;
+    c->tcg->nmi_second = n > 1 && !c->nmi_blocked;
+}
+
 /* Requests in the order of SDM 3A table 6-2. CPU_REQ_SMI: no SMM here, so it is dropped. */
 static void handle_requests(X86CPU *c, uint32_t bits)
 {
@@ -170,7 +183,7 @@ static void handle_requests(X86CPU *c, uint32_t bits)
         tcg_mmu_resync(c);
     }
     if (bits & CPU_REQ_NMI) {
-        c->nmi_pending = true;
+        take_nmi_requests(c);
     }
     if ((bits & CPU_REQ_TIMER) && irqchip && irqchip->timer_check) {
         irqchip->timer_check(&c->base);
@@ -187,7 +200,8 @@ static bool take_interrupt(X86CPU *c)
     int vector;
 
     if (c->nmi_pending && !c->nmi_blocked) {
-        c->nmi_pending = false;
+        c->nmi_pending = c->tcg->nmi_second;
+        c->tcg->nmi_second = false;
         deliver(c, EVENT_NMI, EXCP_NMI, false, 0);
         return true;
     }

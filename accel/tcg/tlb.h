@@ -55,6 +55,7 @@ typedef struct TcgCpu {
     const Insn *fault_insn;
     uint32_t mode_key;    /* what decoding depends on: code size, flat, CPL class, ... */
     bool irq_waiting;     /* the interrupt chip had something that could not be delivered yet */
+    bool nmi_second;      /* one more NMI behind X86CPU.nmi_pending */
     /* Shadow in force for the instruction under way: a MOV SS under it makes no new one. */
     bool shadow_now;
     uint64_t icount;      /* instructions retired */

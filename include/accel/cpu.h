@@ -51,6 +51,9 @@ typedef struct CPUState {
     /* Polled at every block entry; not 0 when event or control may hold bits. */
     _Atomic uint32_t exit_request;
     _Atomic uint8_t sipi_vector;
+    /* NMIs requested and not taken yet: one may be in service and one more wait. Counted before
+     * CPU_REQ_NMI is set. */
+    _Atomic uint32_t nmi_count;
     atomic_bool halted;     /* in HLT or waiting for SIPI; written by its own thread */
     atomic_bool stopped;    /* parked by cpus.c; registers may be read by others */
     atomic_bool pause_wanted;

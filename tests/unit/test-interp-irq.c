@@ -48,6 +48,13 @@ static void raise_line(void)
     atomic_store(&c->base.exit_request, 1);
 }
 
+static void send_nmi(void)
+{
+    atomic_fetch_add(&c->base.nmi_count, 1);
+    event_word_set(&c->base.event, CPU_REQ_NMI);
+    atomic_store(&c->base.exit_request, 1);
+}
+
 static void setup_irq(void)
 {
     setup();
@@ -119,15 +126,24 @@ static void test_nmi(void)
 
     setup();
     vm_run(vm, code_nmi_wait, LEN(nmi_wait));
-    event_word_set(&c->base.event, CPU_REQ_NMI);
+    send_nmi();
     f = vm_go(vm);
     g_assert_cmpint(f.vector, ==, EXCP_NMI);
     g_assert_true(c->nmi_blocked);
-    event_word_set(&c->base.event, CPU_REQ_NMI);
+    send_nmi();
     atomic_store(&c->base.exit_request, 1);
     f = vm_go(vm);
     g_assert_cmpint(f.vector, ==, -1);
     g_assert_true(c->nmi_pending);
+    /* Two at once: one is taken, one waits; a third is lost. */
+    setup();
+    vm_run(vm, code_nmi_wait, LEN(nmi_wait));
+    send_nmi();
+    send_nmi();
+    send_nmi();
+    g_assert_cmpint(vm_go(vm).vector, ==, EXCP_NMI);
+    g_assert_true(c->nmi_pending);
+    g_assert_false(c->tcg->nmi_second);
 }
 
 CODE(long_rep, "sti; nop; rep movsb");

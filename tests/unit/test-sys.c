@@ -122,6 +122,7 @@ static void request(uint32_t bits)
 static void port_write(void *opaque, hwaddr off, uint64_t v, unsigned size)
 {
     if (v == 0xff) {
+        atomic_fetch_add(&c->base.nmi_count, 1);
         request(CPU_REQ_NMI);
     } else {
         pending_vector = (int)v;
