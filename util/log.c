@@ -214,7 +214,7 @@ bool qemu_log_parse(const char *items, uint32_t *mask, Error **errp)
             }
         }
         if (!bit && strcmp(*w, "none")) {
-            error_setg(errp, "unknown log item '%s'; '-d help' lists the valid ones", *w);
+            error_setg(errp, "-d %s: unknown item '%s'; '-d help' lists the valid ones", items, *w);
             g_strfreev(words);
             return false;
         }
@@ -246,7 +246,7 @@ bool qemu_log_open(const char *path, Error **errp)
              : g_strdup(path);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0) {
-        error_setg_errno(errp, errno, "cannot write log file '%s'", name);
+        error_setg_errno(errp, errno, "-D %s: cannot write the file", name);
         g_free(name);
         return false;
     }

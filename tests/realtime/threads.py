@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The emulator's threads under -realtime, as the kernel reports them. Output: TAP.
+
+    threads.py EMULATOR
+"""
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+EMULATOR = sys.argv[1]
+MACHINE = ['-m', '64', '-accel', 'tcg', '-nodefaults', '-display', 'none']
+POLICIES = {0: 'other', 1: 'fifo', 2: 'rr'}
+
+
+class Skip(Exception):
+    pass
+
+
+def need_realtime():
+    done = subprocess.run(['chrt', '-f', '50', 'true'], check=False, capture_output=True)
+    if os.geteuid() != 0 or done.returncode != 0:
+        raise Skip('no SCHED_FIFO on this host')
+
+
+def threads_of(pid):
+    """[(name, policy, priority)]; the process's first thread is called 'main'."""
+    result = []
+    for tid in os.listdir(f'/proc/{pid}/task'):
+        try:
+            with open(f'/proc/{pid}/task/{tid}/stat', encoding='utf-8') as f:
+                text = f.read()
+        except OSError:
+            continue
+        name = text[text.index('(') + 1:text.rindex(')')]
+        fields = text[text.rindex(')') + 2:].split()  # from field 3 on
+        result.append(('main' if int(tid) == pid else name, POLICIES[int(fields[38])],
+                       int(fields[37]), int(tid)))
+    return result
+
+
+def status_kib(pid, key):
+    with open(f'/proc/{pid}/status', encoding='utf-8') as f:
+        return next(int(l.split()[1]) for l in f if l.startswith(key + ':'))
+
+
+class Emulator:
+    """Runs in the background, stopped (-S), until the block ends."""
+
+    def __init__(self, *options, wrapper=()):
+        self.dir = tempfile.TemporaryDirectory()
+        pidfile = f'{self.dir.name}/pid'
+        self.qmp = f'{self.dir.name}/qmp'
+        done = subprocess.run(
+            [*wrapper, EMULATOR, *MACHINE, '-S', '-daemonize', '-pidfile', pidfile, '-qmp',
+             f'unix:{self.qmp},server=on,wait=off', *options],
+            check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.err, self.status = done.stderr, done.returncode
+        self.pid = None
+        if self.status == 0:
+            with open(pidfile, encoding='ascii') as f:
+                self.pid = int(f.read())
+
+    def __enter__(self):
+        if self.pid is None:
+            raise AssertionError(f'status {self.status}: {self.err}')
+        return self
+
+    def __exit__(self, *unused):
+        os.kill(self.pid, signal.SIGTERM)
+        for _ in range(500):
+            if not os.path.exists(f'{self.dir.name}/pid'):
+                break
+            time.sleep(0.02)
+        else:
+            os.kill(self.pid, signal.SIGKILL)
+        self.dir.cleanup()
+
+    def command(self, name):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(20)
+            s.connect(self.qmp)
+            f = s.makefile('rw', encoding='utf-8', newline='\r\n')
+            f.readline()
+            for c in ('qmp_capabilities', name):
+                f.write(json.dumps({'execute': c}) + '\r\n')
+                f.flush()
+                while 'return' not in (reply := json.loads(f.readline())):
+                    if 'error' in reply:
+                        raise AssertionError(reply)
+
+
+def check_classes(pid, main, vcpu, cpus):
+    threads = threads_of(pid)
+    vcpus = [t for t in threads if t[0].startswith('CPU ')]
+    if sorted(t[0] for t in vcpus) != [f'CPU {i}/TCG' for i in range(cpus)]:
+        raise AssertionError(f'vCPU threads: {threads}')
+    for name, policy, priority, _ in threads:
+        want = main if name == 'main' else vcpu if name.startswith('CPU ') else ('other', 0)
+        if (policy, priority) != want:
+            raise AssertionError(f'{name}: {policy} {priority}, not {want}; all: {threads}')
+    if not any(t[0] == 'control' for t in threads):
+        raise AssertionError(f'no control thread: {threads}')
+
+
+def test_fifo():
+    need_realtime()
+    with Emulator('-realtime', 'maxprio=50,policy=fifo', '-smp', '2') as e:
+        check_classes(e.pid, ('fifo', 50), ('fifo', 49), 2)
+        locked, size = status_kib(e.pid, 'VmLck'), status_kib(e.pid, 'VmSize')
+        if locked < 0.97 * size:
+            raise AssertionError(f'locked {locked} of {size} KiB')
+
+
+def test_running():
+    need_realtime()
+    with Emulator('-realtime', 'maxprio=30', '-smp', '2', '-d', 'int', '-D', '/dev/null') as e:
+        e.command('cont')
+        time.sleep(0.5)
+        check_classes(e.pid, ('rr', 30), ('rr', 29), 2)
+
+
+def test_without():
+    with Emulator('-smp', '2') as e:
+        check_classes(e.pid, ('other', 0), ('other', 0), 2)
+        if status_kib(e.pid, 'VmLck') != 0:
+            raise AssertionError('memory is locked')
+
+
+def test_lock_alone():
+    need_realtime()
+    for option in (['-realtime', 'mlock=on'], ['-overcommit', 'mem-lock=on'], ['-realtime']):
+        with Emulator(*option) as e:
+            check_classes(e.pid, ('other', 0), ('other', 0), 1)
+            if status_kib(e.pid, 'VmLck') < 64 * 1024:
+                raise AssertionError('memory is not locked')
+
+
+def test_policy_from_outside():
+    """A manager raises threads itself, while stopped; `cont` does not undo it."""
+    need_realtime()
+    with Emulator('-smp', '1') as e:
+        tid = next(t[3] for t in threads_of(e.pid) if t[0] == 'CPU 0/TCG')
+        subprocess.run(['chrt', '-r', '-p', '7', str(tid)], check=True)
+        e.command('cont')
+        time.sleep(0.3)
+        check_classes(e.pid, ('other', 0), ('rr', 7), 1)
+
+
+def test_started_under_chrt():
+    need_realtime()
+    with Emulator(wrapper=['chrt', '-f', '3']) as e:
+        check_classes(e.pid, ('fifo', 3), ('fifo', 3), 1)
+
+
+def test_refused_leaves_nothing():
+    with tempfile.TemporaryDirectory() as d:
+        for options in (['-realtime', 'maxprio=100'], ['-realtime', 'maxprio=50', '-m', '900G']):
+            done = subprocess.run(
+                [EMULATOR, *MACHINE, '-daemonize', '-pidfile', f'{d}/pid', '-qmp',
+                 f'unix:{d}/qmp,server=on,wait=off', *options],
+                check=False, capture_output=True, text=True, timeout=60)
+            errors = [l for l in done.stderr.splitlines() if 'warning:' not in l]
+            if done.returncode != 1 or len(errors) != 1 or os.listdir(d):
+                raise AssertionError(f'{done.returncode} {done.stderr} {os.listdir(d)}')
+
+
+def main():
+    tests = [(name[5:].replace('_', '-'), fn) for name, fn in globals().items()
+             if name.startswith('test_')]
+    print(f'1..{len(tests)}')
+    failed = 0
+    for i, (name, fn) in enumerate(tests, 1):
+        try:
+            fn()
+            print(f'ok {i} {name}')
+        except Skip as e:
+            print(f'ok {i} {name} # SKIP {e}')
+        except (AssertionError, subprocess.SubprocessError, OSError) as e:
+            failed += 1
+            print(f'not ok {i} {name}\n# ' + str(e).replace('\n', '\n# '))
+        sys.stdout.flush()
+    return failed != 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
