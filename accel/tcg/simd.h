@@ -202,6 +202,22 @@ static inline const void *simd_load(X86CPU *c, const Insn *i, uint64_t lin, unsi
 
 void simd_store(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned size);
 
+/* Stores 16 or 32 bytes straight into RAM if the TLB allows; the rules are those of tlb.h. */
+static inline bool simd_store_direct(X86CPU *c, uint64_t lin, const void *buf, unsigned size)
+{
+    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    if (((lin + size - 1) & TARGET_PAGE_MASK) != e->wtag ||
+        atomic_load_explicit(e->code_map, memory_order_relaxed) != 0) {
+        return false;
+    }
+    memcpy((void *)(lin + e->addend), buf, size);
+    atomic_signal_fence(memory_order_seq_cst);
+    if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed) != 0)) {
+        ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host, size);
+    }
+    return true;
+}
+
 /* #GP(0) for an operand that must be aligned to its size. */
 static inline void simd_align(X86CPU *c, const Insn *i, uint64_t lin, unsigned size)
 {

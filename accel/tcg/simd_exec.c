@@ -43,22 +43,6 @@ const void *simd_load_slow(X86CPU *c, const Insn *i, uint64_t lin, unsigned size
     return buf;
 }
 
-/* Stores 16 or 32 bytes straight into RAM if the TLB allows; the rules are those of tlb.h. */
-static bool store_direct(X86CPU *c, uint64_t lin, const void *buf, unsigned size)
-{
-    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
-    if (((lin + size - 1) & TARGET_PAGE_MASK) != e->wtag ||
-        atomic_load_explicit(e->code_map, memory_order_relaxed) != 0) {
-        return false;
-    }
-    memcpy((void *)(lin + e->addend), buf, size);
-    atomic_signal_fence(memory_order_seq_cst);
-    if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed) != 0)) {
-        ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host, size);
-    }
-    return true;
-}
-
 void simd_store(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned size)
 {
     switch (size) {
@@ -75,12 +59,12 @@ void simd_store(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
         tcg_st64(c, i, lin, *(const uint64_t *)buf);
         break;
     case 16:
-        if (likely(store_direct(c, lin, buf, 16))) {
+        if (likely(simd_store_direct(c, lin, buf, 16))) {
             return;
         }
         goto slow;
     case 32:
-        if (likely(store_direct(c, lin, buf, 32))) {
+        if (likely(simd_store_direct(c, lin, buf, 32))) {
             return;
         }
         /* fall through */

@@ -199,7 +199,9 @@ ALWAYS void run_move_store(X86CPU *c, const Insn *i, int form)
     if (i->aux16 & SI_ALIGN) {
         simd_align(c, i, lin, size);
     }
-    simd_store(c, i, lin, c->ymm[i->reg], size);
+    if (unlikely(!simd_store_direct(c, lin, c->ymm[i->reg], size))) {
+        simd_store(c, i, lin, c->ymm[i->reg], size);
+    }
 }
 
 /* The register form of a store has its destination in rm. */
