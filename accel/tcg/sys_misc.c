@@ -353,8 +353,8 @@ static void need_sce(X86CPU *c, const Insn *i)
 }
 
 /*
- * SYSCALL and SYSRET look at TF when they are done, not before: no trap in the kernel if FMASK clears
- * it, and one right behind a SYSRET that sets it, as if the user's SYSCALL had ended there.
+ * SYSCALL and SYSRET look at TF when they are done, not before: no trap in the kernel if FMASK
+ * clears it, and one right behind a SYSRET that sets it, as if the user's SYSCALL had ended there.
  */
 static void fast_call_step(X86CPU *c)
 {

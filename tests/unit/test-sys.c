@@ -1176,7 +1176,7 @@ static void test_debug_movss(void)
     c->dr[7] = 0x400 | 2 | 3u << 16 | 1u << 18;
     begin();
     expect_vector(EXCP_DB);
-    g_assert_cmphex(frame64(0), ==, STUBS + EXCP_BP); /* at the first instruction of #BP's handler */
+    g_assert_cmphex(frame64(0), ==, STUBS + EXCP_BP);
     g_assert_cmphex(frame64(6), ==, CODE + 8); /* INT3's frame, under the alignment */
     g_assert_cmphex(c->dr[6] & 15, ==, 1);
 }
