@@ -26,12 +26,12 @@ static void qtest_vcpu_nothing(CPUState *cpu)
 {
 }
 
-/* Interrupts stay pending in the interrupt chip; nobody takes them. */
+/* Interrupts stay pending in the interrupt chip; nobody takes them. After any request the loop has
+ * to look at the control bits before it sleeps. */
 static ExitReason qtest_vcpu_run(CPUState *cpu)
 {
     atomic_store(&cpu->exit_request, 0);
-    event_word_take(&cpu->event);
-    return EXIT_HALT;
+    return event_word_take(&cpu->event) ? EXIT_REQUEST : EXIT_HALT;
 }
 
 static int64_t qtest_vcpu_deadline(CPUState *cpu)
