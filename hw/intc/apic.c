@@ -444,7 +444,7 @@ void irqchip_user_set_gsi(unsigned gsi, int level)
     if (gsi < 16) {
         pic_set_irq(gsi, level);
     }
-    ioapic_set_irq(gsi == 0 ? 2 : gsi, level);
+    ioapic_set_gsi(gsi, level);
 }
 
 const IrqChipOps irqchip_user = {

@@ -72,17 +72,11 @@ static void ioapic_service_level(IoapicState *s, unsigned pin)
     }
 }
 
-void ioapic_set_irq(unsigned pin, int level)
+/* Lock held. */
+static void set_pin(IoapicState *s, unsigned pin, int level)
 {
-    IoapicState *s = the_ioapic;
-    bool rises;
+    bool rises = level && !(s->lines & BIT(pin));
 
-    if (!s || pin >= IOAPIC_PINS) {
-        return;
-    }
-    QEMU_LOCK_GUARD(&s->lock);
-    irq_tap(&s->in_tap, (int)pin, level);
-    rises = level && !(s->lines & BIT(pin));
     if (!level) {
         s->lines &= ~BIT(pin);
         return;
@@ -93,6 +87,28 @@ void ioapic_set_irq(unsigned pin, int level)
     } else if (rises && !(s->rte[pin] & RTE_MASKED)) {
         /* An edge at a masked pin is lost (82093AA 3.2.4, bit 16). */
         ioapic_send(s->rte[pin]);
+    }
+}
+
+void ioapic_set_irq(unsigned pin, int level)
+{
+    IoapicState *s = the_ioapic;
+
+    if (s && pin < IOAPIC_PINS) {
+        QEMU_LOCK_GUARD(&s->lock);
+        irq_tap(&s->in_tap, (int)pin, level);
+        set_pin(s, pin, level);
+    }
+}
+
+void ioapic_set_gsi(unsigned gsi, int level)
+{
+    IoapicState *s = the_ioapic;
+
+    if (s && gsi < IOAPIC_PINS) {
+        QEMU_LOCK_GUARD(&s->lock);
+        irq_tap(&s->in_tap, (int)gsi, level);
+        set_pin(s, gsi == 0 ? 2 : gsi, level);
     }
 }
 

@@ -30,6 +30,8 @@ int pic_ack(void);
 
 /* RT_SAFE. Input 0..23. Messages leave through irqchip->send_msi. */
 void ioapic_set_irq(unsigned pin, int level);
+/* The same by the PC's wiring: ISA line 0 is at pin 2. A tap sees the line's own number. */
+void ioapic_set_gsi(unsigned gsi, int level);
 /* RT_SAFE. A local APIC's EOI of a level-triggered vector. */
 void ioapic_eoi(uint8_t vector);
 /*
