@@ -5,6 +5,7 @@
  * its checks, before a byte of it is written.
  */
 #include <string.h>
+#include "accel/irqchip.h"
 #include "accel/tcg/mmu.h"
 
 /* Serialises locked accesses that cannot be one host instruction: pages that lie apart. */
@@ -95,10 +96,30 @@ static inline bool part_is_ram_w(const Part *p)
     return p->e.rb && (p->e.flags & TLBF_RAM_W);
 }
 
+/* Only aligned 32-bit accesses to the local APIC are defined (SDM 3A 11.4.1). */
+static uint32_t apic_load(const Part *p)
+{
+    return p->len == 4 && !(p->lin & 3)
+               ? irqchip->mmio_read(current_cpu, (uint32_t)(p->lin & ~TARGET_PAGE_MASK))
+               : UINT32_MAX;
+}
+
+static void apic_store(const Part *p, uint32_t v)
+{
+    if (p->len == 4 && !(p->lin & 3)) {
+        irqchip->mmio_write(current_cpu, (uint32_t)(p->lin & ~TARGET_PAGE_MASK), v);
+    }
+}
+
 static void part_load(const Part *p, void *buf)
 {
     if (p->e.rb) {
         memcpy(buf, part_host(p), p->len);
+    } else if (p->e.flags & TLBF_APIC) {
+        uint32_t v = apic_load(p);
+
+        memset(buf, 0xff, p->len);
+        memcpy(buf, &v, MIN(p->len, 4u));
     } else {
         address_space_read(&address_space_memory, part_phys(p), buf, p->len);
     }
@@ -117,6 +138,11 @@ static void part_store(const Part *p, const void *buf)
     if (part_is_ram_w(p)) {
         memcpy(part_host(p), buf, p->len);
         part_stored(p);
+    } else if (p->e.flags & TLBF_APIC) {
+        uint32_t v = 0;
+
+        memcpy(&v, buf, MIN(p->len, 4u));
+        apic_store(p, v);
     } else {
         address_space_write(&address_space_memory, part_phys(p), buf, p->len);
     }
@@ -156,6 +182,9 @@ static inline void host_store(void *h, uint64_t v, unsigned size)
 static uint64_t part_load_int(const Part *p)
 {
     if (!p->e.rb) {
+        if (unlikely(p->e.flags & TLBF_APIC)) {
+            return apic_load(p);
+        }
         return address_space_load(&address_space_memory, part_phys(p), p->len);
     }
     return host_load(part_host(p), p->len);
@@ -164,6 +193,10 @@ static uint64_t part_load_int(const Part *p)
 static void part_store_int(const Part *p, uint64_t v)
 {
     if (!part_is_ram_w(p)) {
+        if (unlikely(p->e.flags & TLBF_APIC)) {
+            apic_store(p, (uint32_t)v);
+            return;
+        }
         address_space_store(&address_space_memory, part_phys(p), v, p->len);
         return;
     }

@@ -6,6 +6,7 @@
  * what was filled. Global entries are found in every context and survive flushes of one.
  */
 #include "accel/accel.h"
+#include "accel/irqchip.h"
 #include "accel/tcg/mmu.h"
 #include <glib.h>
 
@@ -247,11 +248,30 @@ void tcg_pkru_set(X86CPU *c, uint32_t pkru)
     }
 }
 
+/*
+ * At its default place the local APIC is in the map of memory, for devices too. Moved, it is seen by
+ * its own vCPU alone, over whatever else is there (SDM 3A 11.4.5). 0: not moved, or not in use.
+ */
+static hwaddr moved_apic_page(X86CPU *c)
+{
+    const uint64_t enabled = BIT64(11), x2apic = BIT64(10), dflt = 0xfee00000;
+    uint64_t base = dflt;
+
+    if (irqchip && irqchip->base_get && irqchip->mmio_read) {
+        base = irqchip->base_get(&c->base);
+    }
+    if ((base & (enabled | x2apic)) != enabled || (base & TARGET_PAGE_MASK) == dflt) {
+        return 0;
+    }
+    return base & TARGET_PAGE_MASK;
+}
+
 void tcg_mmu_resync(X86CPU *c)
 {
     struct TcgMmu *m = c->tcg->mmu;
 
     flush_everything(m);
+    m->apic_page = moved_apic_page(c);
     m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
     /* The PDPTEs are registers: a flush does not read them again, a new state does. */
     if (!(c->cr0 & CR0_PG) || !(c->cr4 & CR4_PAE) || (c->efer & EFER_LMA)) {
@@ -355,7 +375,9 @@ static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights
     if (w->global && (c->cr4 & CR4_PGE)) {
         e->flags |= TLBF_GLOBAL;
     }
-    if (r && r->host && r->size - (phys - r->addr) >= TARGET_PAGE_SIZE &&
+    if (unlikely(c->tcg->mmu->apic_page) && phys == c->tcg->mmu->apic_page) {
+        e->flags |= TLBF_APIC;
+    } else if (r && r->host && r->size - (phys - r->addr) >= TARGET_PAGE_SIZE &&
         !((r->rb_off + (phys - r->addr)) & ~TARGET_PAGE_MASK)) {
         rights = entry_fill_ram(e, page, r, phys, rights, access);
     }

@@ -62,6 +62,7 @@
 #define TLBF_LISTED BIT(8)
 #define TLBF_GLOBAL BIT(9)
 #define TLBF_RAM_W  BIT(10) /* if stores are allowed, they go to RAM */
+#define TLBF_APIC   BIT(11) /* this vCPU's local APIC, moved from its default place */
 
 enum { ACC_READ, ACC_WRITE, ACC_EXEC };
 #define RIGHT(acc) BIT(acc)
@@ -111,6 +112,7 @@ struct TcgMmu {
     bool align_check;      /* CR0.AM, EFLAGS.AC and CPL 3 */
     bool pkey_pages;       /* user pages may be in the TLB with PKRU applied */
     bool watch;            /* DR7 has data breakpoints on */
+    hwaddr apic_page;      /* IA32_APIC_BASE if not the default, else 0 */
     uint64_t reserved;     /* bits of PAE and 4-level entries above MAXPHYADDR */
     uint64_t pdpte[4];     /* PAE paging: loaded with CR3 */
     uint64_t pdpte_cr3;    /* they were loaded with; NO_PDPTES: they are not */

@@ -206,6 +206,9 @@ void sys_wrmsr(X86CPU *c, const Insn *i)
     if ((efer ^ c->efer) & EFER_NXE) {
         tcg_tlb_flush(c, true);
     }
+    if ((uint32_t)c->regs[R_RCX] == 0x1b /* IA32_APIC_BASE */) {
+        tcg_mmu_resync(c);
+    }
     /* The local APIC's registers are MSRs too: priorities and timers may have changed. */
     c->tcg->irq_waiting = true;
     c->rip = tcg_next_rip(c, i);
