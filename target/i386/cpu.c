@@ -82,7 +82,7 @@ static void power_on(X86CPU *c)
     c->pat = 0x0007040600070406ull; /* SDM 3A 12.12.4 */
     c->tsc_aux = 0;
     c->misc_enable = BIT(0) | BIT(11) | BIT(12); /* fast strings; neither BTS nor PEBS */
-    c->hwcr = 0;
+    c->hwcr = x86_is_intel(c) ? 0 : HWCR_TSC_FREQ_SEL;
     c->mtrr_deftype = 0;
     memset(c->mtrr_fixed, 0, sizeof(c->mtrr_fixed));
     memset(c->mtrr_var, 0, sizeof(c->mtrr_var));

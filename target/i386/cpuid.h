@@ -137,6 +137,8 @@ enum {
 #define CPUID_8000_0001_EDX_AMD_ALIASES 0x0183f3ffu
 
 #define CPUID_LEAF_HYPERVISOR 0x40000000u
+/* AMD's HWCR: the TSC counts at the P0 frequency, read-only. */
+#define HWCR_TSC_FREQ_SEL BIT64(24)
 
 typedef struct X86Feature {
     uint8_t word; /* FeatureWord */

@@ -388,7 +388,7 @@ static bool write_conditional(X86CPU *c, uint32_t index, uint64_t v)
     case MSR_TSC_AUX:
         return write_tsc_aux(c, v);
     case MSR_AMD_HWCR:
-        c->hwcr = v;
+        c->hwcr = (v & ~HWCR_TSC_FREQ_SEL) | (c->hwcr & HWCR_TSC_FREQ_SEL);
         return !x86_is_intel(c);
     default:
         return false;

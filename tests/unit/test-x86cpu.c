@@ -336,7 +336,7 @@ static void test_msrs(void)
     wr(c, 0x802, 1, false);
     free(c);
     c = new_cpu("EPYC,check=off");
-    wr(c, 0xc0010015, 1 << 18, true);
+    wr(c, 0xc0010015, 1 << 24 | 1 << 18, true);
     wr(c, 0x401, 5, true); /* McStatusWrEn */
     free(c);
 }
