@@ -217,7 +217,13 @@ static bool cpu_handle_control(CPUState *cpu)
 
 static void cpu_exit_halt(CPUState *cpu)
 {
-    /* Control bits always come with CPU_REQ_EXIT in the event word, so one wait serves both. */
+    /*
+     * Control bits always come with CPU_REQ_EXIT in the event word, and before it, so one wait
+     * serves both; but vcpu_run may have consumed that bit since cpu_handle_control() looked.
+     */
+    if (atomic_load(&cpu->control.value)) {
+        return;
+    }
     if (!event_word_wait(&cpu->event, cpu->accel->vcpu_deadline(cpu))) {
         atomic_fetch_or(&cpu->event.value, CPU_REQ_TIMER);
     }
