@@ -116,6 +116,11 @@ static inline uint64_t ea_flat(const X86CPU *c, const Insn *i)
 {
     return c->regs[i->base] + (c->regs[i->index] << i->scale) + (uint64_t)i->disp;
 }
+/* The same without an index. */
+static inline uint64_t ea_base(const X86CPU *c, const Insn *i)
+{
+    return c->regs[i->base] + (uint64_t)i->disp;
+}
 /* The operand's address moved by delta bytes (BT with a register bit offset). */
 static inline uint64_t ea_moved(X86CPU *c, const Insn *i, uint64_t delta, unsigned size, bool write)
 {
@@ -133,6 +138,20 @@ static inline const TlbEntry *tlb_slot(const X86CPU *c, uint64_t lin)
 {
     return &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
 }
+/*
+ * Handlers of the common case look here for a host address and, finding none, begin again as the
+ * general handler of the same instruction: so they call nothing and save no registers.
+ */
+static inline const void *ld_fast(const X86CPU *c, uint64_t lin, unsigned size)
+{
+    const TlbEntry *e = tlb_slot(c, lin);
+
+    return likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->rtag)
+               ? (const void *)(uintptr_t)(lin + e->addend)
+               : NULL;
+}
+#define LD_FAST(bits, c, lin) ((const volatile uint##bits##_t *)ld_fast(c, lin, bits / 8))
+
 /* Host address of a read-modify-write in plain RAM without code; else NULL. */
 static inline void *rmw_fast(const TlbEntry *e, uint64_t lin, unsigned size)
 {
@@ -150,6 +169,20 @@ static inline void rmw_fast_done(const TlbEntry *e, uint64_t lin, unsigned size)
         ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host, size);
     }
 }
+
+/* The same and NEXT, as the last thing a handler does. */
+InsnFn rmw_hit_next;
+#define ST_FAST_NEXT(c, i, e, lin, size)                                                           \
+    do {                                                                                           \
+        atomic_signal_fence(memory_order_seq_cst);                                                 \
+        if (unlikely(atomic_load_explicit((e)->code_map, memory_order_relaxed) != 0)) {            \
+            (c)->tcg->hit_entry = (e);                                                             \
+            (c)->tcg->hit_lin = (lin);                                                             \
+            (c)->tcg->hit_size = (size);                                                           \
+            return rmw_hit_next(c, i);                                                             \
+        }                                                                                          \
+        NEXT(c, i);                                                                                \
+    } while (0)
 
 /* The slow half of a plain read-modify-write: host is NULL if it goes through begin/end. */
 typedef struct RmwSlow {
@@ -252,6 +285,10 @@ static inline unsigned op_size(const Decode *d, unsigned n)
 static inline bool ea_is_flat(const Insn *out)
 {
     return out->asz == ASZ_64 && !(out->flags & (INSN_SEGCHECK | INSN_SEGBASE));
+}
+static inline bool ea_is_base(const Insn *out)
+{
+    return ea_is_flat(out) && out->index == R_ZERO;
 }
 static inline uint32_t decode_mode(const Decode *d)
 {

@@ -113,6 +113,32 @@ SIZES_8_64(DEFINE_LOCKS)
 #define GET_BYTE(bits, r) rd8(c, r)
 #define PUT_BYTE(bits, r, v) wr8(c, r, v)
 
+/* The common addresses; a miss begins again as name_rm. */
+#define HANDLER_RM(name, bits, form, EA, action)                                                   \
+    static void name##_##form##bits(X86CPU *c, const Insn *i)                                      \
+    {                                                                                              \
+        const volatile uint##bits##_t *p = LD_FAST(bits, c, EA(c, i));                             \
+        if (unlikely(!p)) {                                                                        \
+            return name##_rm##bits(c, i);                                                          \
+        }                                                                                          \
+        action;                                                                                    \
+        NEXT(c, i);                                                                                \
+    }
+/* Memory is the destination; a miss begins again as `slow`. */
+#define HANDLER_M(name, bits, type, form, EA, slow, result)                                        \
+    static void name##_##form##bits(X86CPU *c, const Insn *i)                                      \
+    {                                                                                              \
+        uint64_t lin = EA(c, i);                                                                   \
+        const TlbEntry *e = tlb_slot(c, lin);                                                      \
+        volatile type *p = rmw_fast(e, lin, sizeof(type));                                         \
+        if (unlikely(!p)) {                                                                        \
+            return name##_##slow##bits(c, i);                                                      \
+        }                                                                                          \
+        type v = *p;                                                                               \
+        *p = (type)(result);                                                                       \
+        ST_FAST_NEXT(c, i, e, lin, sizeof(type));                                                  \
+    }
+
 #define HANDLERS2_REG(name, bits, GET, PUT)                                                        \
     static void name##_rr##bits(X86CPU *c, const Insn *i)                                          \
     {                                                                                              \
@@ -130,12 +156,8 @@ SIZES_8_64(DEFINE_LOCKS)
         PUT(bits, i->reg, name##bits(c, GET(bits, i->reg), b));                                    \
         NEXT(c, i);                                                                                \
     }                                                                                              \
-    static void name##_rmf##bits(X86CPU *c, const Insn *i)                                         \
-    {                                                                                              \
-        uint64_t b = tcg_ld##bits(c, i, ea_flat(c, i));                                            \
-        PUT(bits, i->reg, name##bits(c, GET(bits, i->reg), b));                                    \
-        NEXT(c, i);                                                                                \
-    }
+    HANDLER_RM(name, bits, rmf, ea_flat, PUT(bits, i->reg, name##bits(c, GET(bits, i->reg), *p)))  \
+    HANDLER_RM(name, bits, rmb, ea_base, PUT(bits, i->reg, name##bits(c, GET(bits, i->reg), *p)))
 
 #define HANDLERS2_MEM(name, bits, type, GET)                                                       \
     static void name##_mr##bits(X86CPU *c, const Insn *i)                                          \
@@ -150,6 +172,8 @@ SIZES_8_64(DEFINE_LOCKS)
         RMW_PLAIN(type, c, i, lin, v, name##bits(c, v, i->imm));                                   \
         NEXT(c, i);                                                                                \
     }                                                                                              \
+    HANDLER_M(name, bits, type, mrf, ea_flat, mr, name##bits(c, v, GET(bits, i->reg)))             \
+    HANDLER_M(name, bits, type, mif, ea_flat, mi, name##bits(c, v, i->imm))                        \
     static void name##_lmr##bits(X86CPU *c, const Insn *i)                                         \
     {                                                                                              \
         uint64_t lin = tcg_ea(c, i, bits / 8, true);                                               \
@@ -184,12 +208,8 @@ SIZES_8_64(DEFINE_LOCKS)
         name##bits(c, GET(bits, i->reg), b);                                                       \
         NEXT(c, i);                                                                                \
     }                                                                                              \
-    static void name##_rmf##bits(X86CPU *c, const Insn *i)                                         \
-    {                                                                                              \
-        uint64_t b = tcg_ld##bits(c, i, ea_flat(c, i));                                            \
-        name##bits(c, GET(bits, i->reg), b);                                                       \
-        NEXT(c, i);                                                                                \
-    }                                                                                              \
+    HANDLER_RM(name, bits, rmf, ea_flat, name##bits(c, GET(bits, i->reg), *p))                     \
+    HANDLER_RM(name, bits, rmb, ea_base, name##bits(c, GET(bits, i->reg), *p))                     \
     static void name##_mr##bits(X86CPU *c, const Insn *i)                                          \
     {                                                                                              \
         uint64_t a = tcg_ld##bits(c, i, tcg_ea(c, i, bits / 8, false));                            \
@@ -200,6 +220,24 @@ SIZES_8_64(DEFINE_LOCKS)
     {                                                                                              \
         uint64_t a = tcg_ld##bits(c, i, tcg_ea(c, i, bits / 8, false));                            \
         name##bits(c, a, i->imm);                                                                  \
+        NEXT(c, i);                                                                                \
+    }                                                                                              \
+    static void name##_mrf##bits(X86CPU *c, const Insn *i)                                         \
+    {                                                                                              \
+        const volatile uint##bits##_t *p = LD_FAST(bits, c, ea_flat(c, i));                        \
+        if (unlikely(!p)) {                                                                        \
+            return name##_mr##bits(c, i);                                                          \
+        }                                                                                          \
+        name##bits(c, *p, GET(bits, i->reg));                                                      \
+        NEXT(c, i);                                                                                \
+    }                                                                                              \
+    static void name##_mif##bits(X86CPU *c, const Insn *i)                                         \
+    {                                                                                              \
+        const volatile uint##bits##_t *p = LD_FAST(bits, c, ea_flat(c, i));                        \
+        if (unlikely(!p)) {                                                                        \
+            return name##_mi##bits(c, i);                                                          \
+        }                                                                                          \
+        name##bits(c, *p, i->imm);                                                                 \
         NEXT(c, i);                                                                                \
     }
 
@@ -215,6 +253,7 @@ SIZES_8_64(DEFINE_LOCKS)
         RMW_PLAIN(type, c, i, lin, v, name##bits(c, v));                                           \
         NEXT(c, i);                                                                                \
     }                                                                                              \
+    HANDLER_M(name, bits, type, mf, ea_flat, m, name##bits(c, v))                                  \
     static void name##_lm##bits(X86CPU *c, const Insn *i)                                          \
     {                                                                                              \
         uint64_t lin = tcg_ea(c, i, bits / 8, true);                                               \
@@ -258,8 +297,8 @@ static void zero_r(X86CPU *c, const Insn *i)
 
 /* ---- Decoding ---- */
 
-enum { F_RR, F_RI, F_RM, F_RMF, F_MR, F_MI, F_LMR, F_LMI, F_COUNT };
-enum { F1_R, F1_M, F1_LM, F1_COUNT };
+enum { F_RR, F_RI, F_RM, F_RMF, F_RMB, F_MR, F_MI, F_MRF, F_MIF, F_LMR, F_LMI, F_COUNT };
+enum { F1_R, F1_M, F1_MF, F1_LM, F1_COUNT };
 
 #define ROW(name, form)                                                                            \
     {                                                                                              \
@@ -268,17 +307,19 @@ enum { F1_R, F1_M, F1_LM, F1_COUNT };
 #define OP2(name)                                                                                  \
     {                                                                                              \
         [F_RR] = ROW(name, rr), [F_RI] = ROW(name, ri), [F_RM] = ROW(name, rm),                    \
-        [F_RMF] = ROW(name, rmf), [F_MR] = ROW(name, mr), [F_MI] = ROW(name, mi),                  \
+        [F_RMF] = ROW(name, rmf), [F_RMB] = ROW(name, rmb), [F_MRF] = ROW(name, mrf),              \
+        [F_MIF] = ROW(name, mif), [F_MR] = ROW(name, mr), [F_MI] = ROW(name, mi),                  \
         [F_LMR] = ROW(name, lmr), [F_LMI] = ROW(name, lmi)                                         \
     }
 #define OP2F(name)                                                                                 \
     {                                                                                              \
         [F_RR] = ROW(name, rr), [F_RI] = ROW(name, ri), [F_RM] = ROW(name, rm),                    \
-        [F_RMF] = ROW(name, rmf), [F_MR] = ROW(name, mr), [F_MI] = ROW(name, mi)                   \
+        [F_RMF] = ROW(name, rmf), [F_RMB] = ROW(name, rmb), [F_MRF] = ROW(name, mrf),              \
+        [F_MIF] = ROW(name, mif), [F_MR] = ROW(name, mr), [F_MI] = ROW(name, mi)                   \
     }
 #define OP1(name)                                                                                  \
     {                                                                                              \
-        [F1_R] = ROW(name, r), [F1_M] = ROW(name, m), [F1_LM] = ROW(name, lm)                      \
+        [F1_R] = ROW(name, r), [F1_M] = ROW(name, m), [F1_MF] = ROW(name, mf), [F1_LM] = ROW(name, lm)                      \
     }
 
 static InsnFn *const table2[][F_COUNT][SZ_COUNT] = {
@@ -294,10 +335,12 @@ static bool alu2(Decode *d, Insn *out, unsigned op)
         form = op_imm(d, 1) ? F_MI : F_MR;
         if (out->flags & INSN_LOCK) {
             form += F_LMR - F_MR;
+        } else if (ea_is_flat(out)) {
+            form += F_MRF - F_MR;
         }
         out->reg = op_imm(d, 1) ? 0 : op_reg_no(d, 1);
     } else if (op_mem(d, 1)) {
-        form = ea_is_flat(out) ? F_RMF : F_RM;
+        form = ea_is_base(out) ? F_RMB : ea_is_flat(out) ? F_RMF : F_RM;
         out->reg = op_reg_no(d, 0);
     } else {
         form = op_imm(d, 1) ? F_RI : F_RR;
@@ -318,7 +361,10 @@ static bool alu2(Decode *d, Insn *out, unsigned op)
 static bool alu1(Decode *d, Insn *out, unsigned op)
 {
     unsigned size = op_size(d, 0);
-    unsigned form = op_reg(d, 0) ? F1_R : out->flags & INSN_LOCK ? F1_LM : F1_M;
+    unsigned form = op_reg(d, 0)              ? F1_R
+                    : out->flags & INSN_LOCK ? F1_LM
+                    : ea_is_flat(out)        ? F1_MF
+                                             : F1_M;
 
     if (form == F1_R) {
         out->rm = op_reg_no(d, 0);

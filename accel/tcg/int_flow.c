@@ -134,19 +134,26 @@ static void jmp_indirect(X86CPU *c, const Insn *i)
 
 /* ---- CALL ---- */
 
-static void call64(X86CPU *c, const Insn *i)
-{
-    uint64_t sp = c->regs[R_RSP] - 8;
-
-    tcg_st64(c, i, sp, (uint64_t)i->disp);
-    c->regs[R_RSP] = sp;
-    c->rip = i->imm;
-}
 static void call_check(X86CPU *c, const Insn *i)
 {
     check_target(c, i, i->imm);
     int_push(c, i, (uint64_t)i->disp, i->opsize);
     c->rip = i->imm;
+}
+/* The store may have hit code: the next block's check sees that. */
+static void call64(X86CPU *c, const Insn *i)
+{
+    uint64_t sp = c->regs[R_RSP] - 8;
+    const TlbEntry *e = tlb_slot(c, sp);
+    volatile uint64_t *p = rmw_fast(e, sp, 8);
+
+    if (unlikely(!p)) {
+        return call_check(c, i);
+    }
+    *p = (uint64_t)i->disp;
+    c->regs[R_RSP] = sp;
+    c->rip = i->imm;
+    rmw_fast_done(e, sp, 8);
 }
 static void call_r64(X86CPU *c, const Insn *i)
 {
@@ -168,20 +175,24 @@ static void call_indirect(X86CPU *c, const Insn *i)
 
 /* ---- RET: imm is what to drop beside the address ---- */
 
-static void ret64(X86CPU *c, const Insn *i)
-{
-    uint64_t target = tcg_ld64(c, i, c->regs[R_RSP]);
-
-    check_target64(c, i, target);
-    c->regs[R_RSP] += 8 + i->imm;
-    c->rip = target;
-}
 static void ret(X86CPU *c, const Insn *i)
 {
     uint64_t next, target = stack_pop_peek(c, i, i->opsize, &next);
 
     check_target(c, i, target);
     sp_set(c, sp_mask(c), next + i->imm);
+    c->rip = target;
+}
+
+static void ret64(X86CPU *c, const Insn *i)
+{
+    const volatile uint64_t *p = LD_FAST(64, c, c->regs[R_RSP]);
+    uint64_t target;
+
+    if (unlikely(!p) || unlikely(!canonical(target = *p))) {
+        return ret(c, i);
+    }
+    c->regs[R_RSP] += 8 + i->imm;
     c->rip = target;
 }
 

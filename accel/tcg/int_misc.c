@@ -8,6 +8,15 @@
 
 /* ---- Shared by int_*.c ---- */
 
+void rmw_hit_next(X86CPU *c, const Insn *i)
+{
+    const TlbEntry *e = c->tcg->hit_entry;
+
+    ram_block_code_hit(e->rb, (uint64_t)(c->tcg->hit_lin + e->addend) - (uint64_t)e->rb->host,
+                       c->tcg->hit_size);
+    NEXT(c, i);
+}
+
 RmwSlow rmw_slow_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
 {
     RmwSlow s = { .host = tcg_rmw_host(c, i, lin, len), .lin = lin };

@@ -7,6 +7,28 @@
 
 /* ---- MOV ---- */
 
+#define LOAD_FORM(bits, form, EA)                                                                  \
+    static void mov_##form##bits(X86CPU *c, const Insn *i)                                         \
+    {                                                                                              \
+        const volatile uint##bits##_t *p = LD_FAST(bits, c, EA(c, i));                             \
+        if (unlikely(!p)) {                                                                        \
+            return mov_ld##bits(c, i);                                                             \
+        }                                                                                          \
+        wr##bits(c, i->reg, *p);                                                                   \
+        NEXT(c, i);                                                                                \
+    }
+#define STORE_FORM(bits, type, form, EA, slow, value)                                              \
+    static void mov_##form##bits(X86CPU *c, const Insn *i)                                         \
+    {                                                                                              \
+        uint64_t lin = EA(c, i);                                                                   \
+        const TlbEntry *e = tlb_slot(c, lin);                                                      \
+        volatile type *p = rmw_fast(e, lin, sizeof(type));                                         \
+        if (unlikely(!p)) {                                                                        \
+            return mov_##slow##bits(c, i);                                                         \
+        }                                                                                          \
+        *p = (type)(value);                                                                        \
+        ST_FAST_NEXT(c, i, e, lin, sizeof(type));                                                  \
+    }
 #define DEFINE_MOV(bits, type, mod, sfx)                                                           \
     static void mov_rr##bits(X86CPU *c, const Insn *i)                                             \
     {                                                                                              \
@@ -23,52 +45,50 @@
         wr##bits(c, i->reg, tcg_ld##bits(c, i, tcg_ea(c, i, bits / 8, false)));                    \
         NEXT(c, i);                                                                                \
     }                                                                                              \
-    static void mov_ldf##bits(X86CPU *c, const Insn *i)                                            \
-    {                                                                                              \
-        wr##bits(c, i->reg, tcg_ld##bits(c, i, ea_flat(c, i)));                                    \
-        NEXT(c, i);                                                                                \
-    }                                                                                              \
+    LOAD_FORM(bits, ldf, ea_flat)                                                                  \
+    LOAD_FORM(bits, ldb, ea_base)                                                                  \
     static void mov_st##bits(X86CPU *c, const Insn *i)                                             \
     {                                                                                              \
         tcg_st##bits(c, i, tcg_ea(c, i, bits / 8, true), rd##bits(c, i->reg));                     \
-        NEXT(c, i);                                                                                \
-    }                                                                                              \
-    static void mov_stf##bits(X86CPU *c, const Insn *i)                                            \
-    {                                                                                              \
-        tcg_st##bits(c, i, ea_flat(c, i), rd##bits(c, i->reg));                                    \
         NEXT(c, i);                                                                                \
     }                                                                                              \
     static void mov_sti##bits(X86CPU *c, const Insn *i)                                            \
     {                                                                                              \
         tcg_st##bits(c, i, tcg_ea(c, i, bits / 8, true), (type)i->imm);                            \
         NEXT(c, i);                                                                                \
-    }
+    }                                                                                              \
+    STORE_FORM(bits, type, stf, ea_flat, st, rd##bits(c, i->reg))                                  \
+    STORE_FORM(bits, type, stb, ea_base, st, rd##bits(c, i->reg))                                  \
+    STORE_FORM(bits, type, stif, ea_flat, sti, i->imm)
 SIZES_8_64(DEFINE_MOV)
 
-enum { MOV_RR, MOV_RI, MOV_LD, MOV_LDF, MOV_ST, MOV_STF, MOV_STI, MOV_COUNT };
+enum {
+    MOV_RR, MOV_RI, MOV_LD, MOV_LDF, MOV_LDB, MOV_ST, MOV_STF, MOV_STB, MOV_STI, MOV_STIF, MOV_COUNT
+};
 #define ROW(form)                                                                                  \
     {                                                                                              \
         mov_##form##8, mov_##form##16, mov_##form##32, mov_##form##64                              \
     }
 static InsnFn *const mov_table[MOV_COUNT][SZ_COUNT] = {
-    ROW(rr), ROW(ri), ROW(ld), ROW(ldf), ROW(st), ROW(stf), ROW(sti),
+    ROW(rr), ROW(ri), ROW(ld), ROW(ldf), ROW(ldb), ROW(st), ROW(stf), ROW(stb), ROW(sti), ROW(stif),
 };
 #undef ROW
 
 static bool decode_plain_mov(Decode *d, Insn *out)
 {
     unsigned size = op_size(d, 0), form;
-    bool flat = ea_is_flat(out);
+    bool flat = ea_is_flat(out), base = ea_is_base(out);
 
     /* Segment, control and debug registers belong to the system half. */
     if ((op_reg(d, 0) && !op_gpr(d, 0)) || (op_reg(d, 1) && !op_gpr(d, 1))) {
         return false;
     }
     if (op_mem(d, 0)) {
-        form = op_imm(d, 1) ? MOV_STI : flat ? MOV_STF : MOV_ST;
+        form = op_imm(d, 1) ? (flat ? MOV_STIF : MOV_STI)
+                            : (base ? MOV_STB : flat ? MOV_STF : MOV_ST);
         out->reg = op_imm(d, 1) ? 0 : op_reg_no(d, 1);
     } else if (op_mem(d, 1)) {
-        form = flat ? MOV_LDF : MOV_LD;
+        form = base ? MOV_LDB : flat ? MOV_LDF : MOV_LD;
         out->reg = op_reg_no(d, 0);
     } else {
         form = op_imm(d, 1) ? MOV_RI : MOV_RR;
@@ -95,6 +115,15 @@ static bool decode_plain_mov(Decode *d, Insn *out)
         wr##to(c, i->reg,                                                                          \
                (uint##to##_t)(conv)tcg_ld##from(c, i, tcg_ea(c, i, from / 8, false)));             \
         NEXT(c, i);                                                                                \
+    }                                                                                              \
+    static void mov##x##from##_f##to(X86CPU *c, const Insn *i)                                     \
+    {                                                                                              \
+        const volatile uint##from##_t *p = LD_FAST(from, c, ea_flat(c, i));                        \
+        if (unlikely(!p)) {                                                                        \
+            return mov##x##from##_m##to(c, i);                                                     \
+        }                                                                                          \
+        wr##to(c, i->reg, (uint##to##_t)(conv)*p);                                                 \
+        NEXT(c, i);                                                                                \
     }
 #define DEFINE_WIDENINGS(from)                                                                     \
     DEFINE_WIDEN(zx, from, 16, uint##from##_t)                                                     \
@@ -113,15 +142,15 @@ DEFINE_WIDEN(sx, 32, 64, int32_t)
     {                                                                                              \
         NULL, mov##x##from##_##form##16, mov##x##from##_##form##32, mov##x##from##_##form##64      \
     }
-/* [source 8, 16, 32][memory][destination] */
-static InsnFn *const movzx_table[2][2][SZ_COUNT] = {
-    { ROW(zx, 8, r), ROW(zx, 8, m) },
-    { ROW(zx, 16, r), ROW(zx, 16, m) },
+/* [source 8, 16, 32][register, memory, flat memory][destination] */
+static InsnFn *const movzx_table[2][3][SZ_COUNT] = {
+    { ROW(zx, 8, r), ROW(zx, 8, m), ROW(zx, 8, f) },
+    { ROW(zx, 16, r), ROW(zx, 16, m), ROW(zx, 16, f) },
 };
-static InsnFn *const movsx_table[3][2][SZ_COUNT] = {
-    { ROW(sx, 8, r), ROW(sx, 8, m) },
-    { ROW(sx, 16, r), ROW(sx, 16, m) },
-    { ROW(sx, 32, r), ROW(sx, 32, m) },
+static InsnFn *const movsx_table[3][3][SZ_COUNT] = {
+    { ROW(sx, 8, r), ROW(sx, 8, m), ROW(sx, 8, f) },
+    { ROW(sx, 16, r), ROW(sx, 16, m), ROW(sx, 16, f) },
+    { ROW(sx, 32, r), ROW(sx, 32, m), ROW(sx, 32, f) },
 };
 #undef ROW
 
@@ -133,7 +162,7 @@ static bool decode_widen(Decode *d, Insn *out, bool sign)
     out->rm = mem ? 0 : op_reg_no(d, 1);
     out->opsize = (uint8_t)(1u << to);
     /* MOVSXD without REX.W moves; with 16 bits its source is 16 bits wide (SDM 2B, MOVSXD). */
-    out->fn = (sign ? movsx_table : movzx_table)[from][mem][to];
+    out->fn = (sign ? movsx_table : movzx_table)[from][mem + (mem && ea_is_flat(out))][to];
     return true;
 }
 

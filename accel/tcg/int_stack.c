@@ -70,22 +70,6 @@ static void put_reg(X86CPU *c, unsigned r, uint64_t v, unsigned size)
 
 /* ---- PUSH ---- */
 
-static void push_r64(X86CPU *c, const Insn *i)
-{
-    uint64_t sp = c->regs[R_RSP] - 8;
-
-    tcg_st64(c, i, sp, c->regs[i->reg]);
-    c->regs[R_RSP] = sp;
-    NEXT(c, i);
-}
-static void push_i64(X86CPU *c, const Insn *i)
-{
-    uint64_t sp = c->regs[R_RSP] - 8;
-
-    tcg_st64(c, i, sp, i->imm);
-    c->regs[R_RSP] = sp;
-    NEXT(c, i);
-}
 static void push_r(X86CPU *c, const Insn *i)
 {
     int_push(c, i, c->regs[i->reg], i->opsize);
@@ -96,6 +80,22 @@ static void push_i(X86CPU *c, const Insn *i)
     int_push(c, i, i->imm, i->opsize);
     NEXT(c, i);
 }
+/* 64 bits on the flat stack; a miss begins again above. */
+#define PUSH64(name, value, slow)                                                                  \
+    static void name(X86CPU *c, const Insn *i)                                                     \
+    {                                                                                              \
+        uint64_t sp = c->regs[R_RSP] - 8;                                                          \
+        const TlbEntry *e = tlb_slot(c, sp);                                                       \
+        volatile uint64_t *p = rmw_fast(e, sp, 8);                                                 \
+        if (unlikely(!p)) {                                                                        \
+            return slow(c, i);                                                                     \
+        }                                                                                          \
+        *p = (value);                                                                              \
+        c->regs[R_RSP] = sp;                                                                       \
+        ST_FAST_NEXT(c, i, e, sp, 8);                                                              \
+    }
+PUSH64(push_r64, c->regs[i->reg], push_r)
+PUSH64(push_i64, i->imm, push_i)
 static void push_m(X86CPU *c, const Insn *i)
 {
     uint64_t lin = tcg_ea(c, i, i->opsize, false), v;
@@ -109,20 +109,23 @@ static void push_m(X86CPU *c, const Insn *i)
 
 /* ---- POP ---- */
 
-static void pop_r64(X86CPU *c, const Insn *i)
-{
-    uint64_t v = tcg_ld64(c, i, c->regs[R_RSP]);
-
-    c->regs[R_RSP] += 8;
-    c->regs[i->reg] = v;
-    NEXT(c, i);
-}
 static void pop_r(X86CPU *c, const Insn *i)
 {
     uint64_t next, v = stack_pop_peek(c, i, i->opsize, &next);
 
     sp_set(c, sp_mask(c), next);
     put_reg(c, i->reg, v, i->opsize);
+    NEXT(c, i);
+}
+static void pop_r64(X86CPU *c, const Insn *i)
+{
+    const volatile uint64_t *p = LD_FAST(64, c, c->regs[R_RSP]);
+
+    if (unlikely(!p)) {
+        return pop_r(c, i);
+    }
+    c->regs[R_RSP] += 8;
+    c->regs[i->reg] = *p;
     NEXT(c, i);
 }
 /* An address made with RSP sees it incremented (SDM 2B, POP); RSP itself changes after the store. */

@@ -69,6 +69,10 @@ typedef struct TcgCpu {
     RAMBlock *rmw_rb;
     uint64_t rmw_off;
     uint32_t rmw_len;
+    /* Of the store that rmw_hit_next() (int.h) sees to. */
+    const TlbEntry *hit_entry;
+    uint64_t hit_lin;
+    uint32_t hit_size;
     struct TcgEngine *engine; /* block cache and the rest, private to engine.c */
     struct TcgMmu *mmu;       /* private to mmu.c */
     struct TcgSys *sys;       /* private to sys_*.c */
