@@ -252,10 +252,18 @@ void sys_rdtscp(X86CPU *c, const Insn *i)
     NEXT(c, i);
 }
 
-/* There are no performance counters, so no index is valid. */
+/*
+ * No model announces performance counters. The four of AMD's processors since the K7 need no
+ * announcement and read, as their MSRs do, as 0.
+ */
 void sys_rdpmc(X86CPU *c, const Insn *i)
 {
-    sys_gp0(c, i);
+    if (x86_is_intel(c) || (uint32_t)c->regs[R_RCX] >= 4 ||
+        (c->cpl != 0 && (c->cr0 & CR0_PE) && !(c->cr4 & CR4_PCE))) {
+        sys_gp0(c, i);
+    }
+    c->regs[R_RAX] = c->regs[R_RDX] = 0;
+    NEXT(c, i);
 }
 
 void sys_rdpid(X86CPU *c, const Insn *i)

@@ -36,8 +36,12 @@ enum {
 #define HWCR_MC_STATUS_WR_EN     BIT64(18)
 #define MISC_ENABLE_LIMIT_CPUID  BIT64(22)
 #define MISC_ENABLE_XD_DISABLE   BIT64(34)
-#define MISC_ENABLE_WRITABLE     (BIT64(0) | BIT64(3) | BIT64(16) | MISC_ENABLE_LIMIT_CPUID | \
-                                  MISC_ENABLE_XD_DISABLE)
+/*
+ * Fast strings, TCC, EIST, MONITOR and xTPR, besides those with a meaning here: what they control
+ * is not there, and they keep what was written.
+ */
+#define MISC_ENABLE_WRITABLE     (BIT64(0) | BIT64(3) | BIT64(16) | BIT64(18) | BIT64(23) | \
+                                  MISC_ENABLE_LIMIT_CPUID | MISC_ENABLE_XD_DISABLE)
 #define DEBUGCTL_LBR BIT64(0)
 #define DEBUGCTL_BTF BIT64(1)
 #define APIC_BASE_RESET_VALUE (0xfee00000ull | BIT(11))
@@ -299,16 +303,19 @@ static bool write_canonical(const X86CPU *c, uint64_t *reg, uint64_t v)
 }
 
 /*
- * SDM 3B 17.3.2: control registers take all ones or zeros, the rest zeros only. On AMD processors
+ * SDM 3B 17.3.2: control registers take all ones or zeros, status registers zero. On AMD processors
  * each bit of a control register enables one source of errors (APM 2 9.3.2.1), and Linux clears
- * single ones.
+ * single ones. Address and miscellaneous registers keep any value, as those of AMD do and KVM's,
+ * whose guests inject errors by writing them.
  */
 static bool write_mc_bank(X86CPU *c, uint32_t index, uint64_t v)
 {
     unsigned reg = index & 3;
 
-    if (reg == 0 ? x86_is_intel(c) && v != 0 && v != UINT64_MAX
-                 : v != 0 && !(c->hwcr & HWCR_MC_STATUS_WR_EN)) {
+    if (reg == 0 && x86_is_intel(c) && v != 0 && v != UINT64_MAX) {
+        return false;
+    }
+    if (reg == 1 && v != 0 && !(c->hwcr & HWCR_MC_STATUS_WR_EN)) {
         return false;
     }
     c->mce_banks[(index - MSR_MC0_CTL) / 4][reg] = v;

@@ -261,6 +261,14 @@ static void test_xsave_leaf(void)
     free(c);
 }
 
+static uint64_t rd(X86CPU *c, uint32_t msr)
+{
+    uint64_t v;
+
+    g_assert_true(x86_rdmsr(c, msr, &v));
+    return v;
+}
+
 static void wr(X86CPU *c, uint32_t msr, uint64_t v, bool ok)
 {
     uint64_t back;
@@ -319,9 +327,17 @@ static void test_msrs(void)
     wr(c, 0x401, 1, false);
     wr(c, 0x400, UINT64_MAX, true);
     wr(c, 0x400, 5, false);
+    wr(c, 0x402, 0xaaaaaaaaaaaaaaaaull, true); /* address, miscellaneous: any value */
+    g_assert_cmphex(rd(c, 0x402), ==, 0xaaaaaaaaaaaaaaaaull);
+    wr(c, 0x403, UINT64_MAX, true);
+    g_assert_cmphex(rd(c, 0x403), ==, UINT64_MAX);
     wr(c, 0x400 + 39, 0, true);
     wr(c, 0x400 + 40, 0, false);
     wr(c, 0x179, 0, false);
+    g_assert_true(x86_wrmsr(c, 0x1a0, UINT64_MAX)); /* MISC_ENABLE: writable bits only */
+    g_assert_cmphex(rd(c, 0x1a0), ==, 0x400c51809ull);
+    g_assert_true(x86_wrmsr(c, 0x1a0, 1));
+    g_assert_cmphex(rd(c, 0x1a0), ==, 0x1801);
     /* without the features there are no such registers */
     wr(c, 0xc0000103, 5, true);
     wr(c, 0xc0000103, 1ull << 32, false);
