@@ -34,6 +34,8 @@ static const QemuOptDesc accel_desc[] = {
     S("accel", "kvm, tcg or qtest"),
     S("thread", "tcg: single or multi"),
     N("tb-size", "tcg: MiB of translated code"),
+    B("one-insn", "tcg: interpret every instruction, translate nothing"),
+    B("exact-flags", "tcg: RFLAGS exact even at a fault"),
     S("kernel-irqchip", "kvm: on, off or split"),
     Z("kvm-shadow-mem", "kvm: size of the shadow page tables"),
     N("dirty-ring-size", "kvm: only 0, the dirty bitmap"),

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "accel/tcg/engine.h"
+#include "accel/tcg/jit.h"
 
 static size_t align_up(size_t n)
 {
@@ -70,6 +70,9 @@ static void hash_remove(TcgBlock *b)
             b->hash_next->hash_prev = b->hash_prev;
         }
         b->hash_prev = NULL;
+    }
+    if (b->jit) {
+        jit_kill(b->jit);
     }
     b->host = NULL;
 }
@@ -187,6 +190,9 @@ static bool block_stamp(TcgEngine *g, TcgBlock *b, bool *once)
     }
     if (*once) {
         b->gen = atomic_load(b->gen_ptr) - 1;
+    }
+    if (b->jit) {
+        jit_restamp(b);
     }
     return true;
 }

@@ -18,6 +18,11 @@ static void insn_too_long(X86CPU *c, const Insn *i)
     tcg_raise_err(c, i, EXCP_GP, 0);
 }
 
+bool tcg_insn_raises(const Insn *i)
+{
+    return i->fn == insn_ud || i->fn == insn_too_long;
+}
+
 void tcg_insn_end(X86CPU *c, const Insn *i)
 {
     c->rip = tcg_insn_rip(c, i);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/jit.h"
 
 
 uint64_t tcg_block_cache_size = 8 * MiB;
@@ -37,8 +38,13 @@ bool tcg_engine_init(X86CPU *c, Error **errp)
     if (!tcg_simd_init(c, errp)) {
         goto fail_sys;
     }
+    if (!jit_init(c, errp)) {
+        goto fail_simd;
+    }
     tcg_engine_reset(c);
     return true;
+fail_simd:
+    tcg_simd_fini(c);
 fail_sys:
     tcg_sys_fini(c);
 fail_mmu:
@@ -54,6 +60,7 @@ fail:
 
 void tcg_engine_fini(X86CPU *c)
 {
+    jit_fini(c);
     tcg_simd_fini(c);
     tcg_sys_fini(c);
     tcg_mmu_fini(c);

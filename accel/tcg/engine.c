@@ -6,6 +6,7 @@
 #include <string.h>
 #include "accel/irqchip.h"
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/jit.h"
 
 /* ---- Leaving a block: see interp.h ---- */
 
@@ -23,17 +24,23 @@ bool tcg_block_uses_page(const X86CPU *c, const RAMBlock *rb, uint64_t page_offs
             (b->cross && b->rb2 == rb && b->off2 == page_offset));
 }
 
-/* The block's instructions were counted when it began; done of them were executed. */
-static void icount_correct(TcgCpu *t, unsigned done)
+/* The block's instructions were counted when it began; those before i (and i, if more is 1) were
+ * executed. */
+static void icount_correct(TcgCpu *t, const Insn *i, unsigned more)
 {
-    t->icount -= t->block->n - done;
+    uint64_t done = (uint64_t)(i - t->block->insn);
+
+    /* Else it is one that translated code gave to the interpreter: nothing was counted. */
+    if (done < t->block->n) {
+        t->icount -= t->block->n - done - more;
+    }
 }
 
 static void leave_insn(X86CPU *c, const Insn *i)
 {
     if (i) {
         c->rip = tcg_insn_rip(c, i);
-        icount_correct(c->tcg, (unsigned)(i - c->tcg->block->insn));
+        icount_correct(c->tcg, i, 0);
     }
 }
 
@@ -64,7 +71,7 @@ void tcg_raise_pf(X86CPU *c, const Insn *i, uint64_t addr, uint32_t error)
 void tcg_leave_after(X86CPU *c, const Insn *i)
 {
     c->rip = tcg_next_rip(c, i);
-    icount_correct(c->tcg, (unsigned)(i - c->tcg->block->insn) + 1);
+    icount_correct(c->tcg, i, 1);
     siglongjmp(c->tcg->jmp, TCG_JMP_LEAVE);
 }
 
@@ -370,10 +377,30 @@ static inline TcgBlock *next_block(X86CPU *c, TcgBlock *prev)
     return next_slow(c, prev);
 }
 
+/* b is about to run: is it hot enough to be translated? */
+static inline void block_heat(X86CPU *c, TcgBlock *b)
+{
+    if (unlikely(b->heat++ == tcg_jit_heat)) {
+        jit_translate(c, b);
+    }
+}
+
+/* Into translated code; what it left open comes back in *link. */
+static void run_translated(X86CPU *c, TcgBlock *b, JitLink **link)
+{
+    if (*link) {
+        jit_link(c, *link, b);
+    } else {
+        jit_remember(c, b);
+    }
+    *link = jit_run(c, b);
+}
+
 static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
 {
     TcgEngine *g = c->tcg->engine;
     TcgBlock *b = &g->none;
+    JitLink *link = NULL;
     ExitReason reason;
 
     for (;;) {
@@ -382,10 +409,25 @@ static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
                 return reason;
             }
             b = &g->none;
+            link = NULL;
             continue;
         }
         b = next_block(c, b);
+        if (c->tcg->jit && !c->tcg->jit->interp_next) {
+            if (!b->jit) {
+                block_heat(c, b);
+            }
+            if (b->jit) {
+                run_translated(c, b, &link);
+                b = &g->none;
+                continue;
+            }
+        }
+        link = NULL;
         run_block(c, b);
+        if (c->tcg->jit) {
+            c->tcg->jit->interp_next = false;
+        }
     }
 }
 

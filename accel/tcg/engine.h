@@ -46,6 +46,8 @@ struct TcgBlock {
     TcgBlock *hash_next, **hash_prev;
     uint8_t *code;        /* the bytes it was decoded from */
     uint32_t data, data_size; /* place in the arena */
+    struct JitBlock *jit;     /* its translation */
+    uint32_t heat;            /* executions in the interpreter */
 };
 
 /* Where the bytes at a linear address are. */
@@ -106,6 +108,8 @@ enum { DECODE_OK, DECODE_NEED_MORE };
  */
 int tcg_decode_one(X86CPU *c, TcgEngine *g, uint32_t mode, const uint8_t *bytes, unsigned avail,
                    uint64_t rip, unsigned off, Insn *out);
+/* Does the handler only raise an exception (#UD, #GP)? */
+bool tcg_insn_raises(const Insn *i);
 InsnFn tcg_insn_end; /* the end record: RIP of what follows, back to the engine */
 
 static inline uint64_t tcg_code_linear(const TcgCpu *t, uint64_t rip)

@@ -9,11 +9,14 @@
 #include "accel/irqchip.h"
 #include "accel/tcg/mmu.h"
 #include <glib.h>
+#include <string.h>
 
 #define MMU_CONTEXTS 8
 #define NO_PCID      UINT32_MAX
 
 struct MmuContext {
+    struct TcgMmu *m;
+    uint32_t version;      /* of user code mappings */
     uint32_t pcid;
     uint32_t age;          /* of the last switch to it */
     uint32_t nfill;
@@ -58,9 +61,84 @@ static void entry_report_dirty(const TlbEntry *e)
     }
 }
 
+/* ---- Versions of code mappings ---- */
+
+static uint32_t version_new(struct TcgMmu *m)
+{
+    if (++m->version_next > 4095) {
+        m->version_wrapped = true;
+        for (unsigned n = 0; n < m->nctx; n++) {
+            m->ctx[n].version = n + 1;
+        }
+        m->version_kernel = m->nctx + 1;
+        m->version_next = m->nctx + 2;
+    }
+    return m->version_next;
+}
+
+static void version_kernel_new(struct TcgMmu *m)
+{
+    m->kernel_local = false;
+    m->version_kernel = version_new(m);
+}
+
+static unsigned code_page_bit(uint64_t lin)
+{
+    return (unsigned)((lin >> TARGET_PAGE_BITS) * 0x9e3779b97f4a7c15ull >> 54);
+}
+
+static bool code_page_seen(const struct TcgMmu *m, uint64_t lin)
+{
+    unsigned b = code_page_bit(lin);
+
+    return m->code_pages[b / 64] & BIT64(b % 64);
+}
+
+/* A page is flushed in every context that has it. */
+static void version_page_flushed(struct TcgMmu *m, uint64_t lin, bool large)
+{
+    if (large || code_page_seen(m, lin)) {
+        for (unsigned n = 0; n < m->nctx; n++) {
+            m->ctx[n].version = version_new(m);
+        }
+        version_kernel_new(m);
+        memset(m->code_pages, 0, sizeof(m->code_pages));
+    }
+}
+
+unsigned mmu_code_version(X86CPU *c, bool *wrapped)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+
+    *wrapped = m->version_wrapped;
+    m->version_wrapped = false;
+    return c->cpl == 3 ? m->cur->version : m->version_kernel;
+}
+
+bool mmu_code_seen(X86CPU *c, uint64_t lin)
+{
+    struct TcgMmu *m = c->tcg->mmu;
+    const TlbEntry *e = &m->cur->e[m->mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    unsigned b = code_page_bit(lin);
+
+    if (e->xtag != (lin & TARGET_PAGE_MASK)) {
+        return false;
+    }
+    m->code_pages[b / 64] |= BIT64(b % 64);
+    if (c->cpl != 3 && !(e->flags & TLBF_GLOBAL)) {
+        m->kernel_local = true;
+    }
+    return true;
+}
+
 static void context_flush(MmuContext *x, bool global)
 {
     unsigned kept = 0;
+
+    x->version = version_new(x->m);
+    if (global || x->m->kernel_local) {
+        version_kernel_new(x->m);
+    }
 
     for (unsigned n = 0; n < x->nfill; n++) {
         TlbEntry *e = context_entry(x, x->fill[n]);
@@ -110,9 +188,12 @@ static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
             entry_clear(e);
         }
     }
-    if (x->large_filter & (large_bit(lin, 21) | large_bit(lin, 22) | large_bit(lin, 30))) {
+    bool large = x->large_filter & (large_bit(lin, 21) | large_bit(lin, 22) | large_bit(lin, 30));
+
+    if (large) {
         context_flush_large(x, lin, global_only);
     }
+    version_page_flushed(x->m, lin, large);
 }
 
 /* ---- Contexts ---- */
@@ -545,8 +626,33 @@ bool tcg_get_a20(void)
 
 /* ---- Life ---- */
 
-static void context_init(MmuContext *x)
+static void ram_of(RAMBlock *rb, void *opaque)
 {
+    struct {
+        const uint8_t *host;
+        RAMBlock *rb;
+    } *q = opaque;
+
+    if (q->host >= rb->host && q->host < rb->host + rb->size) {
+        q->rb = rb;
+    }
+}
+
+RAMBlock *mmu_ram_of(const void *host)
+{
+    struct {
+        const uint8_t *host;
+        RAMBlock *rb;
+    } q = { host, NULL };
+
+    ram_block_foreach(ram_of, &q);
+    return q.rb;
+}
+
+static void context_init(MmuContext *x, struct TcgMmu *m)
+{
+    x->m = m;
+    x->version = version_new(m);
     x->pcid = NO_PCID;
     for (unsigned n = 0; n < TLB_MODES * TLB_ENTRIES; n++) {
         entry_clear(context_entry(x, n));
@@ -562,7 +668,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     m->ctx = g_new0(MmuContext, m->nctx);
     m->none = g_new0(TlbEntry, TLB_ENTRIES);
     for (unsigned n = 0; n < m->nctx; n++) {
-        context_init(&m->ctx[n]);
+        context_init(&m->ctx[n], m);
     }
     for (unsigned n = 0; n < TLB_ENTRIES; n++) {
         entry_clear(&m->none[n]);
@@ -571,6 +677,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     m->cur->pcid = 0;
     m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
     m->pdpte_cr3 = NO_PDPTES;
+    version_kernel_new(m);
     c->tcg->mmu = m;
     context_apply(c);
     if (!atomic_flag_test_and_set(&listening)) {

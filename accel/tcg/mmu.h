@@ -119,6 +119,12 @@ struct TcgMmu {
     MmuRange range[MMU_RANGES];
     unsigned range_next;
     bool rmw_locked;       /* between tcg_rmw_begin() and tcg_rmw_end() */
+    /* Versions of code mappings, see mmu_code_version(). */
+    uint32_t version_next;
+    uint32_t version_kernel;   /* of supervisor mode: its code is in global pages */
+    bool kernel_local;         /* some of it was not */
+    bool version_wrapped;
+    uint64_t code_pages[16];   /* filter of the pages that were seen */
 };
 
 /* ---- mmu_walk.c ---- */
@@ -173,6 +179,18 @@ void mmu_invpcid(X86CPU *c, unsigned type, uint16_t pcid, uint64_t lin);
 void mmu_breakpoints_changed(X86CPU *c);
 /* Data breakpoints that [lin, lin+len) touches, as DR6 bits; write breakpoints only for a write. */
 uint32_t mmu_watch_hits(const X86CPU *c, uint64_t lin, uint64_t len, bool write);
+
+/*
+ * For caches of translated jumps. The version of the code mappings that are visible now, 1..4095:
+ * it changes with each flush that may concern a page of which mmu_code_seen() was told. *wrapped:
+ * numbers start again, forget all of before.
+ */
+unsigned mmu_code_version(X86CPU *c, bool *wrapped);
+/* Code at lin will be remembered under the version of now. False: it must not be. */
+bool mmu_code_seen(X86CPU *c, uint64_t lin);
+
+/* The block of RAM at a host address; NULL: none. */
+RAMBlock *mmu_ram_of(const void *host);
 
 /* ---- mem.c ---- */
 

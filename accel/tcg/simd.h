@@ -230,6 +230,8 @@ static inline void simd_align(X86CPU *c, const Insn *i, uint64_t lin, unsigned s
 bool simd_decode_fast(Decode *d, Insn *out); /* simd_fast.c: after the generic half filled out */
 bool simd_decode_special(Decode *d, Insn *out); /* simd_mem.c */
 bool simd_decode_state(Decode *d, Insn *out);   /* xsave.c */
+/* Does the instruction depend on MXCSR? */
+bool simd_uses_mxcsr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op);
 bool simd_has_isa(const X86CPU *c, ZydisISASet set, ZydisMnemonic mn);
 /* x87_fast.c: the stub of a KEY_X87_LIGHT key at p; its length. */
 size_t x87_emit_light(uint8_t *p, uint64_t key);

@@ -252,7 +252,7 @@ static uint64_t modrm_key(const ZydisDecodedInstruction *zi, uint64_t key)
  * Does it depend on MXCSR? Zydis lists no MXCSR operand, but element types; by name are told apart
  * the instructions that only move floating-point data, and the approximations (SDM 1, 10.2.3).
  */
-static bool uses_mxcsr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
+bool simd_uses_mxcsr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
 {
     static const char *const movers[] = {
         "mov",   "blend", "shufp", "unpck", "extract", "insert", "broadcast",
@@ -331,7 +331,7 @@ static bool generic_decode(const Decode *d, Insn *out)
     if (KEY_IS4(key)) {
         key = (key & ~0xf000ull) | 4 << 12; /* the register number is in the immediate */
     }
-    if (uses_mxcsr(zi, d->op)) {
+    if (simd_uses_mxcsr(zi, d->op)) {
         key |= KEY_FP;
         out->aux16 |= SI_FP;
     }

@@ -299,6 +299,7 @@ bool simd_decode_special(Decode *d, Insn *out)
     case ZYDIS_MNEMONIC_LDMXCSR:
     case ZYDIS_MNEMONIC_VLDMXCSR:
         out->fn = ldmxcsr;
+        d->ends_block = true; /* a block is translated for the MXCSR of its beginning */
         return true;
     case ZYDIS_MNEMONIC_STMXCSR:
     case ZYDIS_MNEMONIC_VSTMXCSR:

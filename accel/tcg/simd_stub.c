@@ -296,6 +296,9 @@ static void on_sigfpe(int sig, siginfo_t *si, void *opaque)
         g[REG_RAX] = 1;
         return;
     }
+    if (jit_sigfpe(uc)) {
+        return;
+    }
     if (old_sigfpe.sa_flags & SA_SIGINFO) {
         old_sigfpe.sa_sigaction(sig, si, opaque);
     } else if (old_sigfpe.sa_handler != SIG_DFL && old_sigfpe.sa_handler != SIG_IGN) {

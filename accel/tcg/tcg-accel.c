@@ -3,6 +3,7 @@
 #include <string.h>
 #include "accel/irqchip.h"
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/jit.h"
 #include "qemu/option.h"
 #include "target/i386/cpuid.h"
 
@@ -69,6 +70,8 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
         return false;
     }
     tcg_cache_size = mib * MiB;
+    tcg_jit_enabled = !qemu_opt_get_bool(opts, "one-insn", false);
+    tcg_jit_exact_flags = qemu_opt_get_bool(opts, "exact-flags", false);
     x86_cpu_set_backend(&x86_tcg_backend);
     memory_listener_register(&tcg_map_listener);
     return true;
@@ -77,6 +80,7 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
 static bool tcg_vcpu_init(CPUState *cpu, Error **errp)
 {
     tcg_block_cache_size = tcg_vcpu_cache_size();
+    tcg_jit_cache_size = tcg_block_cache_size;
     return tcg_engine_init(x86_cpu(cpu), errp);
 }
 

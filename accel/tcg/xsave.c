@@ -434,6 +434,8 @@ bool simd_decode_state(Decode *d, Insn *out)
             out->fn = rows[n].fn;
             out->aux8 = rows[n].rex;
             out->aux16 = rows[n].op;
+            /* A block is translated for the MXCSR of its beginning. */
+            d->ends_block = rows[n].fn == fxrstor || rows[n].fn == xrstor;
             return true;
         }
     }

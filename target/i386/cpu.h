@@ -197,6 +197,8 @@ typedef struct X86CPU {
     uint32_t nr_sockets, nr_dies, nr_cores, nr_threads;
 
     struct TcgCpu *tcg;
+    /* Private to the accelerator: what translated code must reach with one displacement. */
+    uint64_t accel_area[8];
 } X86CPU;
 
 static inline X86CPU *x86_cpu(CPUState *cpu)

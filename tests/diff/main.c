@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Differential test: runs streams on both sides and compares. */
 #include <getopt.h>
+#include "accel/tcg/jit.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,7 @@ int main(int argc, char **argv)
                                              { "max-failures", 1, NULL, 'f' },
                                              { "32", 0, NULL, '3' },
                                              { "16", 0, NULL, '1' },
+                                             { "jit", 0, NULL, 'j' },
                                              { 0 } };
     uint64_t seed = 1, insns = 1000000, streams = 0;
     unsigned classes = CLASS_ALL, failures = 0, max_failures = 1;
@@ -336,12 +338,16 @@ int main(int argc, char **argv)
         case '1':
             diff_bits = 16;
             break;
+        case 'j':
+            tcg_jit_heat = 0; /* everything is translated before it runs */
+            tcg_jit_exact_flags = true;
+            break;
         case 'f':
             max_failures = (unsigned)strtoul(optarg, NULL, 0);
             break;
         default:
             fprintf(stderr, "usage: %s [--seed N] [--count STREAMS] [--class int,sse,avx,x87] "
-                            "[--only MNEMONIC] [--max-failures N] [--32|--16]\n", argv[0]);
+                            "[--only MNEMONIC] [--max-failures N] [--32|--16] [--jit]\n", argv[0]);
             return 2;
         }
     }

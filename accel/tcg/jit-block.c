@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Translation of one block: flags and where they are, stubs, exits.
+ *
+ * Between blocks the arithmetic flags are in X86CPU.cc and vector registers in X86CPU.ymm; inside a
+ * block they move to the host's registers when an instruction wants them there. A backward pass says
+ * which flags are still wanted at each place, so that most of our own compares need save nothing.
+ */
+#include "accel/tcg/jit.h"
+
+#define ROOM 200 /* bytes an instruction or a stub may take */
+
+/* RAX RCX RDX RBX RSP RBP RSI RDI R8 R9 R10 R11 R12 R13 R14 R15 */
+const uint8_t jit_reg[16] = { H_9,  H_10,   H_11,   H_BX,   H_15, H_14, H_SI,   H_DI,
+                              H_8,  H_NONE, H_NONE, H_NONE, H_12, H_13, H_NONE, H_NONE };
+
+/* ---- Registers ---- */
+
+unsigned jit_get(JitCtx *x, unsigned g, unsigned scratch)
+{
+    if (jit_reg[g] != H_NONE) {
+        return jit_reg[g];
+    }
+    emit_ld(&x->e, scratch, JIT_CPU, JIT_OFF_REG(g));
+    return scratch;
+}
+
+void jit_put(JitCtx *x, unsigned g, unsigned h)
+{
+    if (jit_reg[g] == H_NONE) {
+        emit_st(&x->e, h, JIT_CPU, JIT_OFF_REG(g));
+    } else if (jit_reg[g] != h) {
+        emit_mov_rr(&x->e, jit_reg[g], h);
+    }
+}
+
+/* ---- Flags ---- */
+
+/* SETO AL; LAHF; MOV [cc], AX. No flag changes. */
+void jit_flags_save(JitCtx *x)
+{
+    Emit *e = &x->e;
+
+    if (x->s.flags != FLAGS_HOST) {
+        return;
+    }
+    emit_rr(e, &(Op){ .map = 1, .opcode = 0x90 | CC_O }, 0, H_AX);
+    e8(e, 0x9f);
+    emit_rm(e, &(Op){ .prefix = { 0x66 }, .nprefix = 1, .opcode = 0x89 }, H_AX, JIT_CPU,
+            JIT_OFF(cc));
+    x->s.flags |= FLAGS_MEM;
+}
+
+/* MOVZX EAX, word [cc]; ADD AL, 0x7f (makes OF); SAHF. */
+static void flags_load(Emit *e)
+{
+    emit_rm(e, &(Op){ .map = 1, .opcode = 0xb7 }, H_AX, JIT_CPU, JIT_OFF(cc));
+    e8(e, 0x04);
+    e8(e, 0x7f);
+    e8(e, 0x9e);
+}
+
+void jit_flags_need(JitCtx *x)
+{
+    if (!(x->s.flags & FLAGS_HOST)) {
+        flags_load(&x->e);
+        x->s.flags |= FLAGS_HOST;
+    }
+}
+
+void jit_flags_clobber(JitCtx *x, unsigned live)
+{
+    if (live) {
+        jit_flags_save(x);
+    }
+    x->s.flags &= ~FLAGS_HOST;
+}
+
+static bool is_shift(ZydisMnemonic m)
+{
+    switch (m) {
+    case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR: case ZYDIS_MNEMONIC_SAR:
+    case ZYDIS_MNEMONIC_ROL: case ZYDIS_MNEMONIC_ROR: case ZYDIS_MNEMONIC_RCL:
+    case ZYDIS_MNEMONIC_RCR: case ZYDIS_MNEMONIC_SHLD: case ZYDIS_MNEMONIC_SHRD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A count that may be 0 keeps the flags. D0 and D1 shift by one. */
+static bool count_may_be_zero(const ZydisDecodedInstruction *zi)
+{
+    if (zi->raw.imm[0].size) {
+        return (zi->raw.imm[0].value.u & (zi->operand_width == 64 ? 63 : 31)) == 0;
+    }
+    return zi->opcode != 0xd0 && zi->opcode != 0xd1;
+}
+
+/* Instructions whose "undefined" flags no processor takes from what was there before. */
+static bool undefined_is_replaced(ZydisMnemonic m)
+{
+    switch (m) {
+    case ZYDIS_MNEMONIC_AND: case ZYDIS_MNEMONIC_OR: case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_TEST: case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR:
+    case ZYDIS_MNEMONIC_SAR: case ZYDIS_MNEMONIC_SHLD: case ZYDIS_MNEMONIC_SHRD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void jit_flags_of(const ZydisDecodedInstruction *zi, unsigned *use, unsigned *def)
+{
+    const ZydisAccessedFlags *f = zi->cpu_flags;
+
+    *use = *def = 0;
+    if (!f) {
+        return;
+    }
+    *use = f->tested & FL_ARITH;
+    *def = (f->modified | f->set_0 | f->set_1) & FL_ARITH;
+    if (undefined_is_replaced(zi->mnemonic)) {
+        *def |= f->undefined & FL_ARITH;
+    }
+    if ((is_shift(zi->mnemonic) && count_may_be_zero(zi)) ||
+        (zi->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))) {
+        *use |= *def; /* kept in part: they must be there */
+        *def = 0;
+    }
+}
+
+static bool names_mmx(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
+{
+    for (unsigned k = 0; k < zi->operand_count; k++) {
+        if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+            ZydisRegisterGetClass(op[k].reg.value) == ZYDIS_REGCLASS_MMX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_fault(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
+{
+    for (unsigned k = 0; k < zi->operand_count; k++) {
+        if (op[k].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+            return true;
+        }
+    }
+    return zi->mnemonic == ZYDIS_MNEMONIC_DIV || zi->mnemonic == ZYDIS_MNEMONIC_IDIV ||
+           zi->meta.category == ZYDIS_CATEGORY_SYSTEM || zi->meta.isa_ext == ZYDIS_ISA_EXT_X87 ||
+           zi->meta.isa_ext == ZYDIS_ISA_EXT_MMX || zi->encoding == ZYDIS_INSTRUCTION_ENCODING_3DNOW ||
+           names_mmx(zi, op);
+}
+
+/* At the end of the block all are wanted: what follows is not known. */
+static void flags_liveness(JitCtx *x)
+{
+    x->live[x->n] = FL_ARITH;
+    for (unsigned i = x->n; i-- > 0;) {
+        unsigned use, def;
+
+        jit_flags_of(&x->zi[i], &use, &def);
+        x->live[i] = (uint16_t)((x->live[i + 1] & ~def) | use);
+        if (tcg_insn_raises(&x->tb->insn[i]) ||
+            (tcg_jit_exact_flags && may_fault(&x->zi[i], x->op[i]))) {
+            x->live[i] = FL_ARITH;
+        }
+    }
+}
+
+/* ---- Stubs ---- */
+
+JitStub *jit_stub(JitCtx *x, StubKind kind)
+{
+    JitStub *s = &x->stub[x->nstub++];
+
+    *s = (JitStub){ .kind = kind, .index = (uint8_t)x->index, .before = x->s };
+    return s;
+}
+
+JitStub *jit_stub_interp(JitCtx *x)
+{
+    return jit_stub(x, STUB_INTERP);
+}
+
+void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc)
+{
+    s->rel[s->nrel++] = emit_jcc(&x->e, cc, NULL);
+}
+
+/* The interpreter does not need EFLAGS, only what is wanted in memory. */
+static void interp_call(JitCtx *x, unsigned index)
+{
+    emit_mov_imm(&x->e, H_DX, (uintptr_t)x->tb);
+    emit_mov_imm(&x->e, H_AX, index);
+    emit_call(&x->e, x->j->interp_one);
+}
+
+void jit_interp_inline(JitCtx *x)
+{
+    jit_flags_save(x);
+    jit_xmm_spill(x, x->s.dirty);
+    interp_call(x, x->index);
+    x->s = (JitState){ .flags = FLAGS_MEM };
+}
+
+static void stub_emit(JitCtx *x, JitStub *s)
+{
+    Emit *e = &x->e;
+
+    for (unsigned i = 0; i < s->nrel; i++) {
+        emit_patch(e, s->rel[i], emit_here(e));
+    }
+    jit_xmm_spill(x, s->before.dirty);
+    interp_call(x, s->index);
+    if (s->kind == STUB_INTERP_END) {
+        emit_op_rr(e, false, 0x31, H_AX, H_AX);
+        emit_jmp(e, x->j->leave);
+        return;
+    }
+    jit_xmm_load(x, s->after.xmm);
+    if (s->after.flags & FLAGS_HOST) {
+        flags_load(e);
+    }
+    emit_jmp(e, s->resume);
+}
+
+/* BT RAX, RDX for the granule of byte n of what was stored. */
+static void granule_test(Emit *e, int32_t n)
+{
+    emit_lea(e, true, H_DX, H_CX, H_NONE, 0, n);
+    emit_shift_imm(e, false, 5, H_DX, 6);
+    emit_rr(e, &(Op){ .w = true, .map = 1, .opcode = 0xa3 }, H_DX, H_AX);
+}
+
+/* RCX: host address, RDX: the page's bitmap of granules that hold code. */
+static void stub_emit_code_hit(JitCtx *x, JitStub *s)
+{
+    Emit *e = &x->e;
+    uint8_t *hit;
+
+    emit_patch(e, s->rel[0], emit_here(e));
+    emit_ld(e, H_AX, H_DX, 0);
+    granule_test(e, 0);
+    hit = emit_jcc(e, CC_C, NULL);
+    granule_test(e, s->size - 1);
+    emit_jcc(e, CC_NC, s->resume);
+    emit_patch(e, hit, emit_here(e));
+    jit_xmm_spill(x, s->before.dirty);
+    emit_mov_imm(e, H_AX, x->tb->rip + x->tb->insn[s->index].off + x->tb->insn[s->index].len);
+    emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+    emit_mov_imm(e, H_DX, s->size);
+    emit_jmp(e, x->j->code_hit);
+}
+
+/* ---- Exits ---- */
+
+void jit_settle(JitCtx *x)
+{
+    jit_flags_save(x);
+    jit_xmm_spill(x, x->s.dirty);
+    x->s.dirty = 0;
+}
+
+void jit_exit_engine(JitCtx *x)
+{
+    emit_op_rr(&x->e, false, 0x31, H_AX, H_AX);
+    emit_jmp(&x->e, x->j->leave);
+    x->ended = true;
+}
+
+void jit_exit_rcx(JitCtx *x)
+{
+    Emit *e = &x->e;
+
+    emit_mov_rr(e, H_AX, H_CX);
+    emit_op_rm(e, true, 0x33, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
+    emit_mov32_rr(e, H_DX, H_CX);
+    emit_shift_imm(e, false, 5, H_DX, 12);
+    emit_op_rr(e, false, 0x33, H_DX, H_CX);
+    emit_alu_imm(e, false, 4, H_DX, (1 << JIT_JUMP_BITS) - 1);
+    emit_shift_imm(e, false, 4, H_DX, 4);
+    emit_op_rm(e, true, 0x03, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_JUMP));
+    emit_op_rm(e, true, 0x39, H_AX, H_DX, offsetof(JitJump, tag));
+    emit_jcc(e, CC_NZ, x->j->jump_miss);
+    emit_jmp_mem(e, H_DX, offsetof(JitJump, code));
+    x->ended = true;
+}
+
+static bool same_page(const JitCtx *x, uint64_t rip)
+{
+    return ((rip ^ x->tb->rip) & TARGET_PAGE_MASK) == 0;
+}
+
+/* Prepares exit n: what its jump, whose displacement is at rel, leads to. */
+static void exit_link(JitCtx *x, unsigned n, uint8_t *rel)
+{
+    JitLink *l = &x->jb->exit[n];
+
+    l->owner = x->jb;
+    l->rel = rel;
+    l->stub = NULL;
+    l->to = NULL;
+}
+
+void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip)
+{
+    x->ended = true;
+    if (rip == x->tb->rip) {
+        emit_jmp(&x->e, x->jb->code);
+        return;
+    }
+    if (!same_page(x, rip)) {
+        emit_mov_imm(&x->e, H_CX, rip);
+        jit_exit_rcx(x);
+        return;
+    }
+    x->exit_rip[n] = rip;
+    exit_link(x, n, emit_jmp(&x->e, NULL));
+}
+
+void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise)
+{
+    Emit *e = &x->e;
+
+    if (taken == x->tb->rip) {
+        emit_jcc(e, cc, x->jb->code);
+    } else if (same_page(x, taken)) {
+        x->exit_rip[1] = taken;
+        exit_link(x, 1, emit_jcc(e, cc, NULL));
+    } else {
+        uint8_t *skip = emit_jcc(e, cc ^ 1, NULL);
+
+        emit_mov_imm(e, H_CX, taken);
+        jit_exit_rcx(x);
+        emit_patch(e, skip, emit_here(e));
+    }
+    jit_exit_direct(x, 0, otherwise);
+}
+
+static void exit_stub_emit(JitCtx *x, unsigned n)
+{
+    JitLink *l = &x->jb->exit[n];
+    Emit *e = &x->e;
+
+    if (!l->rel) {
+        return;
+    }
+    l->stub = emit_here(e);
+    emit_patch(e, l->rel, l->stub);
+    emit_mov_imm(e, H_AX, x->exit_rip[n]);
+    emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+    emit_mov_imm(e, H_AX, (uintptr_t)l);
+    emit_jmp(e, x->j->leave);
+}
+
+/* ---- The block ---- */
+
+static void entry_emit(JitCtx *x)
+{
+    Emit *e = &x->e;
+
+    x->jb->code = emit_here(e);
+    emit_alu_mem_imm8(e, false, 7, JIT_CPU, JIT_OFF(base.exit_request), 0);
+    x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+    emit_mov_imm(e, H_AX, (uintptr_t)x->tb->gen_ptr);
+    emit_rm(e, &(Op){ .opcode = 0x81, .imm = (int32_t)x->tb->gen, .imm_len = 4 }, 7, H_AX, 0);
+    x->jb->gen_imm = e->p - 4;
+    x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+    if (x->csr) {
+        emit_mov_imm(e, H_AX, (uintptr_t)&x->c->tcg->csr_live);
+        emit_rm(e, &(Op){ .opcode = 0x80, .imm = 0, .imm_len = 1 }, 7, H_AX, 0);
+        x->csr_rel = emit_jcc(e, CC_Z, NULL);
+        x->csr_resume = emit_here(e);
+    }
+}
+
+static void entry_stubs_emit(JitCtx *x)
+{
+    Emit *e = &x->e;
+
+    for (unsigned i = 0; i < x->nentry; i++) {
+        emit_patch(e, x->entry_rel[i], emit_here(e));
+    }
+    emit_mov_imm(e, H_AX, x->tb->rip);
+    emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+    emit_op_rr(e, false, 0x31, H_AX, H_AX);
+    emit_jmp(e, x->j->leave);
+    if (x->csr) {
+        emit_patch(e, x->csr_rel, emit_here(e));
+        emit_mov_imm(e, H_AX, x->tb->rip);
+        emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+        emit_call(e, x->j->csr_enter); /* does not come back if MXCSR is not the plain one */
+        emit_jmp(e, x->csr_resume);
+    }
+}
+
+/* The last instruction, in the interpreter; it says where to go on. */
+static void interp_last(JitCtx *x)
+{
+    jit_settle(x);
+    interp_call(x, x->index);
+    jit_exit_engine(x);
+}
+
+static void insn_emit(JitCtx *x)
+{
+    unsigned first = x->nstub;
+
+    if (tcg_insn_raises(jit_insn(x)) || !(jit_integer(x) || jit_flow(x) || jit_simd(x))) {
+        if (x->index + 1 == x->n) {
+            interp_last(x);
+        } else {
+            jit_interp_inline(x);
+        }
+        x->interpreted++;
+    }
+    for (unsigned i = first; i < x->nstub; i++) {
+        x->stub[i].after = x->s;
+        x->stub[i].resume = emit_here(&x->e);
+    }
+}
+
+static bool decode_again(JitCtx *x)
+{
+    const ZydisDecoder *d = &x->c->tcg->engine->decoder[x->tb->mode & MODE_CS64 ? 2 : 1];
+
+    for (unsigned i = 0; i < x->n; i++) {
+        const Insn *in = &x->tb->insn[i];
+
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(d, x->tb->code + in->off, in->len, &x->zi[i],
+                                                 x->op[i]))) {
+            memset(&x->zi[i], 0, sizeof(x->zi[i]));
+        }
+        x->wide |= x->zi[i].encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
+        x->csr |= jit_simd_wants_csr(&x->zi[i], x->op[i]);
+    }
+    return true;
+}
+
+/* False: it does not fit. */
+static bool block_emit(JitCtx *x)
+{
+    entry_emit(x);
+    for (x->index = 0; x->index < x->n; x->index++) {
+        if (x->e.end - x->e.p < ROOM || x->nstub + 8 > JIT_MAX_STUBS) {
+            return false;
+        }
+        insn_emit(x);
+    }
+    if (!x->ended) {
+        x->index = x->n - 1;
+        jit_settle(x);
+        jit_exit_direct(x, 0, x->tb->rip + x->tb->len);
+    }
+    for (unsigned i = 0; i < x->nstub; i++) {
+        if (x->e.end - x->e.p < 2 * ROOM + 400) {
+            return false;
+        }
+        if (x->stub[i].kind == STUB_CODE_HIT) {
+            stub_emit_code_hit(x, &x->stub[i]);
+        } else {
+            stub_emit(x, &x->stub[i]);
+        }
+    }
+    exit_stub_emit(x, 0);
+    exit_stub_emit(x, 1);
+    entry_stubs_emit(x);
+    return true;
+}
+
+JitBlock *jit_translate(X86CPU *c, TcgBlock *tb)
+{
+    Jit *j = c->tcg->jit;
+    JitCtx *x = &j->ctx;
+    JitBlock *jb;
+
+    if (!(tb->mode & MODE_CS64) || tb->cross || !tb->host || (tb->mode & MODE_STEP)) {
+        return NULL;
+    }
+    jb = jit_alloc(j, JIT_BLOCK_MAX);
+    memset(x, 0, offsetof(JitCtx, zi));
+    x->c = c;
+    x->j = j;
+    x->tb = tb;
+    x->jb = jb;
+    x->n = tb->n;
+    x->e = (Emit){ .p = j->rw + jb->at, .end = j->rw + jb->at + JIT_BLOCK_MAX,
+                   .rx = j->rx - j->rw };
+    x->s.flags = FLAGS_MEM;
+    decode_again(x);
+    flags_liveness(x);
+    if (!block_emit(x) || x->interpreted == x->n) {
+        return NULL;
+    }
+    jb->tb = tb;
+    tb->jit = jb;
+    jit_commit(j, jb, (uint32_t)(x->e.p - (j->rw + jb->at)));
+    return jb;
+}

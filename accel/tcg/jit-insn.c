@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Integer instructions. Most are the guest's own encoding with other register numbers: operands are
+ * described by Zydis, so one routine serves nearly all of them.
+ */
+#include "accel/tcg/jit.h"
+
+typedef enum Where { W_NONE, W_GPR, W_MEM, W_OTHER } Where;
+
+typedef struct Operand {
+    Where where;
+    uint8_t reg;  /* guest number */
+    bool high;    /* AH, CH, DH, BH */
+    uint8_t size; /* bytes */
+    bool read, write, cond;
+} Operand;
+
+typedef struct Plain {
+    Op op;
+    Operand reg, rm, vvvv; /* by their place in the encoding */
+    unsigned ext;          /* ModRM.reg where it extends the opcode */
+} Plain;
+
+static Operand operand_of(const ZydisDecodedOperand *o)
+{
+    Operand r = { .size = (uint8_t)(o->size / 8),
+                  .read = (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0,
+                  .write = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0,
+                  .cond = (o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) != 0 };
+
+    if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+        r.where = W_MEM;
+        return r;
+    }
+    switch (ZydisRegisterGetClass(o->reg.value)) {
+    case ZYDIS_REGCLASS_GPR8:
+        r.high = o->reg.value >= ZYDIS_REGISTER_AH && o->reg.value <= ZYDIS_REGISTER_BH;
+        /* fall through */
+    case ZYDIS_REGCLASS_GPR16:
+    case ZYDIS_REGCLASS_GPR32:
+    case ZYDIS_REGCLASS_GPR64:
+        r.where = W_GPR;
+        r.reg = (uint8_t)ZydisRegisterGetId(o->reg.value);
+        if (ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_GPR8) {
+            /* Ids of the 8-bit class count AL CL DL BL AH CH DH BH SPL ... */
+            r.reg = o->reg.value <= ZYDIS_REGISTER_BL
+                        ? (uint8_t)(o->reg.value - ZYDIS_REGISTER_AL)
+                    : r.high ? (uint8_t)(o->reg.value - ZYDIS_REGISTER_AH)
+                             : (uint8_t)(o->reg.value - ZYDIS_REGISTER_SPL + 4);
+        }
+        return r;
+    default:
+        r.where = W_OTHER;
+        return r;
+    }
+}
+
+static void plain_prefixes(const ZydisDecodedInstruction *zi, Op *op)
+{
+    for (unsigned i = 0; i < zi->raw.prefix_count; i++) {
+        uint8_t p = zi->raw.prefixes[i].value;
+
+        if (p == 0xf0 || ((p == 0x66 || p == 0xf2 || p == 0xf3) &&
+                          zi->raw.prefixes[i].type != ZYDIS_PREFIX_TYPE_IGNORED)) {
+            if (op->nprefix < 3) {
+                op->prefix[op->nprefix++] = p;
+            }
+        }
+    }
+}
+
+/* The encoding without its operands. */
+static void plain_op(const ZydisDecodedInstruction *zi, Op *op)
+{
+    *op = (Op){ .opcode = zi->opcode };
+    if (zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
+        op->vex = true;
+        op->map = zi->raw.vex.m_mmmm;
+        op->w = zi->raw.vex.W;
+        op->vl = zi->raw.vex.L;
+        op->pp = zi->raw.vex.pp;
+    } else {
+        plain_prefixes(zi, op);
+        op->map = zi->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT ? 0
+                  : zi->opcode_map == ZYDIS_OPCODE_MAP_0F    ? 1
+                  : zi->opcode_map == ZYDIS_OPCODE_MAP_0F38  ? 2
+                                                             : 3;
+        op->w = zi->raw.rex.W;
+    }
+    if (zi->raw.imm[0].size) {
+        op->imm_len = zi->raw.imm[0].size / 8;
+        op->imm = (int64_t)zi->raw.imm[0].value.u;
+    }
+}
+
+/* Sorts the operands; false if there is one that is not general-purpose, memory or immediate. */
+static bool plain_parse(const JitCtx *x, Plain *p)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+
+    *p = (Plain){ .ext = zi->raw.modrm.reg };
+    plain_op(zi, &p->op);
+    for (unsigned k = 0; k < zi->operand_count_visible; k++) {
+        const ZydisDecodedOperand *o = &x->op[x->index][k];
+        Operand r;
+
+        if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+            continue;
+        }
+        r = operand_of(o);
+        if (r.where == W_OTHER || r.high) {
+            return false;
+        }
+        p->op.rex |= r.where == W_GPR && r.size == 1;
+        switch (o->encoding) {
+        case ZYDIS_OPERAND_ENCODING_MODRM_REG:
+            p->reg = r;
+            break;
+        case ZYDIS_OPERAND_ENCODING_MODRM_RM:
+            p->rm = r;
+            break;
+        case ZYDIS_OPERAND_ENCODING_NDSNDD:
+            p->vvvv = r;
+            break;
+        default:
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Must the old value be there? */
+static bool wants_old(const Operand *o)
+{
+    return o->read || o->cond || o->size < 4;
+}
+
+static unsigned operand_in(JitCtx *x, const Operand *o, unsigned scratch)
+{
+    return wants_old(o) ? jit_get(x, o->reg, scratch) : jit_dst(o->reg, scratch);
+}
+
+/* EFLAGS as the instruction needs them; keep_ax: RAX must survive (RDX does not). */
+static void flags_before(JitCtx *x, bool keep_ax)
+{
+    unsigned use, def;
+
+    jit_flags_of(&x->zi[x->index], &use, &def);
+    if (!use && !(def && (jit_live_after(x) & ~def))) {
+        return;
+    }
+    if (x->s.flags & FLAGS_HOST) {
+        return;
+    }
+    if (keep_ax) {
+        emit_mov_rr(&x->e, H_DX, H_AX);
+        jit_flags_need(x);
+        emit_mov_rr(&x->e, H_AX, H_DX);
+    } else {
+        jit_flags_need(x);
+    }
+}
+
+static void flags_after(JitCtx *x)
+{
+    unsigned use, def;
+
+    jit_flags_of(&x->zi[x->index], &use, &def);
+    /* A shift by a count that may be 0 is all use and no def, and still sets them. */
+    if (def || (x->zi[x->index].cpu_flags && x->zi[x->index].cpu_flags->modified & FL_ARITH)) {
+        jit_flags_set(x);
+    }
+}
+
+static void plain_memory(JitCtx *x, Plain *p)
+{
+    const Insn *i = jit_insn(x);
+    JitStub *s;
+    unsigned reg = p->ext, vvvv = 0;
+
+    /* Up to here flags are wanted; from here on EFLAGS are ours. */
+    jit_flags_clobber(x, x->live[x->index]);
+    s = jit_stub_interp(x);
+    jit_ea(x, i);
+    jit_probe(x, s, p->rm.size, p->rm.write ? MEM_WRITE : MEM_READ);
+    flags_before(x, p->rm.write);
+    if (p->reg.where == W_GPR) {
+        reg = operand_in(x, &p->reg, H_DX);
+    }
+    if (p->vvvv.where == W_GPR) {
+        vvvv = p->vvvv.write ? jit_dst(p->vvvv.reg, H_AX) : jit_get(x, p->vvvv.reg, H_AX);
+        p->op.vvvv = (uint8_t)vvvv;
+    }
+    emit_rm(&x->e, &p->op, reg, H_CX, 0);
+    flags_after(x);
+    if (p->reg.write) {
+        jit_put(x, p->reg.reg, reg);
+    }
+    if (p->vvvv.write) {
+        jit_put(x, p->vvvv.reg, vvvv);
+    }
+    if (p->rm.write) {
+        jit_store_check(x, p->rm.size);
+    }
+}
+
+static void plain_registers(JitCtx *x, Plain *p)
+{
+    unsigned reg = p->ext, rm, vvvv = 0;
+
+    flags_before(x, false);
+    if (p->reg.where == W_GPR && p->reg.reg == p->rm.reg) {
+        reg = rm = jit_get(x, p->rm.reg, H_AX);
+    } else {
+        rm = operand_in(x, &p->rm, H_AX);
+        if (p->reg.where == W_GPR) {
+            reg = operand_in(x, &p->reg, H_DX);
+        }
+    }
+    if (p->vvvv.where == W_GPR) {
+        vvvv = p->vvvv.write ? jit_dst(p->vvvv.reg, H_CX) : jit_get(x, p->vvvv.reg, H_CX);
+        p->op.vvvv = (uint8_t)vvvv;
+    }
+    emit_rr(&x->e, &p->op, reg, rm);
+    flags_after(x);
+    if (p->rm.write) {
+        jit_put(x, p->rm.reg, rm);
+    }
+    if (p->reg.write) {
+        jit_put(x, p->reg.reg, reg);
+    }
+    if (p->vvvv.write) {
+        jit_put(x, p->vvvv.reg, vvvv);
+    }
+}
+
+static bool plain(JitCtx *x)
+{
+    unsigned use, def;
+    Plain p;
+
+    if (!plain_parse(x, &p) || (p.rm.where != W_GPR && p.rm.where != W_MEM)) {
+        return false;
+    }
+    if (x->zi[x->index].mnemonic == ZYDIS_MNEMONIC_BSF ||
+        x->zi[x->index].mnemonic == ZYDIS_MNEMONIC_BSR) {
+        p.reg.cond = true; /* a source of 0 leaves the destination */
+    }
+    jit_flags_of(&x->zi[x->index], &use, &def);
+    if (p.rm.where == W_MEM) {
+        if (p.rm.write && use) {
+            return false; /* ADC, SBB, SETcc to memory: EFLAGS and RAX at once */
+        }
+        plain_memory(x, &p);
+    } else {
+        plain_registers(x, &p);
+    }
+    return true;
+}
+
+/* ---- Accumulator and opcode-register forms ---- */
+
+/* ADD eAX, imm and its like: the same as 80/81 with ModRM. TEST eAX, imm: F6/F7. */
+static bool alu_accumulator(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    bool byte = !(zi->opcode & 1), test = zi->opcode >= 0xa8;
+    unsigned ext = test ? 0 : zi->opcode >> 3;
+    Op op;
+
+    plain_op(zi, &op);
+    op.opcode = test ? (byte ? 0xf6 : 0xf7) : byte ? 0x80 : 0x81;
+    op.rex |= byte;
+    flags_before(x, false);
+    emit_rr(&x->e, &op, ext, jit_reg[R_RAX]);
+    flags_after(x);
+    return true;
+}
+
+static bool mov_reg_imm(JitCtx *x)
+{
+    const ZydisDecodedOperand *o = x->op[x->index];
+    Operand r = operand_of(&o[0]);
+    uint64_t v = o[1].imm.value.u;
+    unsigned h;
+
+    if (r.where != W_GPR || r.high) {
+        return false;
+    }
+    if (r.size >= 4) {
+        h = jit_dst(r.reg, H_AX);
+        emit_mov_imm(&x->e, h, r.size == 4 ? (uint32_t)v : v);
+    } else {
+        Op op = { .opcode = r.size == 1 ? 0xc6 : 0xc7, .rex = r.size == 1, .imm_len = r.size,
+                  .imm = (int64_t)v };
+
+        if (r.size == 2) {
+            op.prefix[op.nprefix++] = 0x66;
+        }
+        h = jit_get(x, r.reg, H_AX);
+        emit_rr(&x->e, &op, 0, h);
+    }
+    jit_put(x, r.reg, h);
+    return true;
+}
+
+static bool bswap(JitCtx *x)
+{
+    Operand r = operand_of(&x->op[x->index][0]);
+    unsigned h;
+
+    if (r.size < 4) {
+        return false;
+    }
+    h = jit_get(x, r.reg, H_AX);
+    e8(&x->e, (uint8_t)(0x40 | (r.size == 8 ? 8 : 0) | (h >> 3)));
+    e8(&x->e, 0x0f);
+    e8(&x->e, (uint8_t)(0xc8 | (h & 7)));
+    jit_put(x, r.reg, h);
+    return true;
+}
+
+/* MOVZX, MOVSX and MOV from AH, CH, DH, BH: through a scratch register that has such a half. */
+static bool mov_from_high(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    Operand dst = operand_of(&x->op[x->index][0]), src = operand_of(&x->op[x->index][1]);
+    unsigned h;
+
+    if (src.where != W_GPR || !src.high || dst.where != W_GPR || dst.size < 4 || zi->raw.rex.W) {
+        return false;
+    }
+    emit_mov_rr(&x->e, H_AX, jit_get(x, src.reg, H_AX));
+    /* MOVZX/MOVSX ECX, AH */
+    emit_rr(&x->e, &(Op){ .map = 1, .opcode = zi->opcode }, H_CX, 4);
+    h = jit_dst(dst.reg, H_CX);
+    if (h != H_CX) {
+        emit_mov_rr(&x->e, h, H_CX);
+    }
+    jit_put(x, dst.reg, h);
+    return true;
+}
+
+/* ---- LEA, XCHG, CMPXCHG ---- */
+
+static bool lea(JitCtx *x)
+{
+    const Insn *i = jit_insn(x);
+    Operand r = operand_of(&x->op[x->index][0]);
+    Insn flat = *i;
+    unsigned h;
+
+    if (r.size < 4) {
+        return false;
+    }
+    flat.flags = 0;
+    jit_ea(x, &flat);
+    h = jit_dst(r.reg, H_CX);
+    if (r.size == 4) {
+        emit_mov32_rr(&x->e, h, H_CX);
+    } else if (h != H_CX) {
+        emit_mov_rr(&x->e, h, H_CX);
+    }
+    jit_put(x, r.reg, h);
+    return true;
+}
+
+static bool xchg_registers(JitCtx *x)
+{
+    Operand a = operand_of(&x->op[x->index][0]), b = operand_of(&x->op[x->index][1]);
+
+    if (a.where != W_GPR || b.where != W_GPR || a.size < 4) {
+        return false;
+    }
+    if (a.size == 8) {
+        emit_mov_rr(&x->e, H_CX, jit_get(x, a.reg, H_CX));
+        emit_mov_rr(&x->e, H_DX, jit_get(x, b.reg, H_DX));
+    } else {
+        emit_mov32_rr(&x->e, H_CX, jit_get(x, a.reg, H_CX));
+        emit_mov32_rr(&x->e, H_DX, jit_get(x, b.reg, H_DX));
+    }
+    jit_put(x, a.reg, H_DX);
+    jit_put(x, b.reg, H_CX);
+    return true;
+}
+
+static bool xchg(JitCtx *x)
+{
+    if (x->zi[x->index].opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+        (x->zi[x->index].opcode & 0xf8) == 0x90) {
+        return xchg_registers(x);
+    }
+    return xchg_registers(x) || plain(x);
+}
+
+/* RAX is the comparand, so the TLB entry waits in RDX. */
+static bool cmpxchg(JitCtx *x)
+{
+    Plain p;
+    JitStub *s;
+
+    if (!plain_parse(x, &p) || jit_reg[p.reg.reg] == H_NONE) {
+        return false;
+    }
+    if (p.rm.where != W_MEM) {
+        if (p.rm.where != W_GPR || jit_reg[p.rm.reg] == H_NONE || p.rm.reg == R_RAX ||
+            p.reg.reg == R_RAX) {
+            return false;
+        }
+        emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
+        emit_rr(&x->e, &p.op, jit_reg[p.reg.reg], jit_reg[p.rm.reg]);
+        jit_flags_set(x);
+        emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
+        return true;
+    }
+    jit_flags_clobber(x, x->live[x->index]);
+    s = jit_stub_interp(x);
+    jit_ea(x, jit_insn(x));
+    jit_probe(x, s, p.rm.size, MEM_WRITE);
+    emit_mov_rr(&x->e, H_DX, H_AX);
+    emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
+    emit_rm(&x->e, &p.op, jit_reg[p.reg.reg], H_CX, 0);
+    jit_flags_set(x);
+    emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
+    emit_mov_rr(&x->e, H_AX, H_DX);
+    jit_store_check(x, p.rm.size);
+    return true;
+}
+
+/* BT, BTS, BTR, BTC with a register as bit offset of a memory operand: the bit may be anywhere. */
+static bool bit_string(JitCtx *x, Plain *p)
+{
+    Emit *e = &x->e;
+    bool w = p->rm.size == 8, write = x->zi[x->index].mnemonic != ZYDIS_MNEMONIC_BT;
+    JitStub *s;
+
+    if (p->rm.size < 4) {
+        return false;
+    }
+    jit_flags_clobber(x, x->live[x->index]);
+    s = jit_stub_interp(x);
+    jit_ea(x, jit_insn(x));
+    emit_op_rr(e, true, w ? 0x8b : 0x63, H_AX, jit_get(x, p->reg.reg, H_AX));
+    emit_shift_imm(e, true, 7, H_AX, w ? 6 : 5);
+    emit_lea(e, true, H_CX, H_CX, H_AX, w ? 3 : 2, 0);
+    jit_probe(x, s, p->rm.size, write ? MEM_WRITE : MEM_READ);
+    emit_mov_rr(e, H_DX, jit_get(x, p->reg.reg, H_DX));
+    emit_alu_imm(e, false, 4, H_DX, w ? 63 : 31);
+    /* CF is set, the others stay. */
+    if (jit_live_after(x) & ~FL_CF) {
+        emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
+        flags_before(x, true);
+        emit_ld(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
+    }
+    emit_rm(e, &p->op, H_DX, H_CX, 0);
+    jit_flags_set(x);
+    if (write) {
+        jit_store_check(x, p->rm.size);
+    }
+    return true;
+}
+
+static bool bit_test(JitCtx *x)
+{
+    Plain p;
+
+    if (!plain_parse(x, &p)) {
+        return false;
+    }
+    if (p.rm.where == W_MEM && p.reg.where == W_GPR) {
+        return bit_string(x, &p);
+    }
+    return plain(x);
+}
+
+/* ---- Shifts by CL ---- */
+
+static bool shift_cl(JitCtx *x)
+{
+    Plain p;
+    unsigned reg, rm;
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    const ZydisDecodedOperand *last = &x->op[x->index][zi->operand_count_visible - 1];
+    ZydisDecodedInstruction copy = *zi;
+
+    if (last->type != ZYDIS_OPERAND_TYPE_REGISTER || last->reg.value != ZYDIS_REGISTER_CL) {
+        /* By one or by an immediate; a shift by one has its count as an operand too. */
+        if (last->encoding == ZYDIS_OPERAND_ENCODING_NONE) {
+            x->zi[x->index].operand_count_visible--;
+        }
+        return plain(x);
+    }
+    x->zi[x->index].operand_count_visible--;
+    if (!plain_parse(x, &p) || p.rm.where != W_GPR) {
+        x->zi[x->index] = copy;
+        return false;
+    }
+    flags_before(x, false);
+    emit_mov_rr(&x->e, H_CX, jit_reg[R_RCX]);
+    rm = jit_get(x, p.rm.reg, H_AX);
+    reg = p.reg.where == W_GPR ? jit_get(x, p.reg.reg, H_DX) : p.ext;
+    emit_rr(&x->e, &p.op, reg, rm);
+    jit_flags_set(x);
+    jit_put(x, p.rm.reg, rm);
+    return true;
+}
+
+/* ---- Multiplication, division, widening ---- */
+
+/* The one-operand forms: RAX and RDX by their own names, the operand in RCX. */
+static bool mul_div(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    bool div = zi->mnemonic == ZYDIS_MNEMONIC_DIV || zi->mnemonic == ZYDIS_MNEMONIC_IDIV;
+    unsigned size = zi->operand_width / 8;
+    Operand r = operand_of(&x->op[x->index][0]);
+    JitStub *s = NULL;
+    Op op = { .opcode = zi->opcode, .w = size == 8 };
+
+    if (r.high || size < 4) {
+        return false;
+    }
+    if (div || r.where == W_MEM) {
+        jit_flags_clobber(x, x->live[x->index]);
+        s = jit_stub_interp(x);
+    }
+    if (r.where == W_MEM) {
+        jit_ea(x, jit_insn(x));
+        jit_probe(x, s, size, MEM_READ);
+        emit_op_rm(&x->e, size == 8, 0x8b, H_CX, H_CX, 0);
+    } else {
+        emit_mov_rr(&x->e, H_CX, jit_get(x, r.reg, H_CX));
+    }
+    flags_before(x, false);
+    if (div && jit_live_after(x)) {
+        jit_flags_need(x); /* all undefined: left as they were */
+    }
+    emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
+    emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
+    emit_rr(&x->e, &op, zi->raw.modrm.reg, H_CX);
+    if (div) {
+        /* Where jit_sigfpe() finds the way to the interpreter: NOP dword [RAX + disp32]. */
+        e8(&x->e, 0x0f);
+        e8(&x->e, 0x1f);
+        e8(&x->e, 0x80);
+        s->rel[s->nrel++] = x->e.p;
+        x->e.p += 4;
+    }
+    jit_flags_set(x);
+    emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
+    emit_mov_rr(&x->e, jit_reg[R_RDX], H_DX);
+    return true;
+}
+
+/* CBW CWDE CDQE (98), CWD CDQ CQO (99). */
+static bool widen(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    unsigned size = zi->operand_width / 8;
+
+    emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
+    if (zi->opcode == 0x99) {
+        emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
+    }
+    if (size == 2) {
+        e8(&x->e, 0x66);
+    } else if (size == 8) {
+        e8(&x->e, 0x48);
+    }
+    e8(&x->e, zi->opcode);
+    if (zi->opcode == 0x98) {
+        emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
+    } else {
+        emit_mov_rr(&x->e, jit_reg[R_RDX], H_DX);
+    }
+    return true;
+}
+
+/* MOVNTI stores like MOV; CLC, STC, CMC as they are. */
+static bool flag_op(JitCtx *x)
+{
+    flags_before(x, false);
+    e8(&x->e, x->zi[x->index].opcode);
+    jit_flags_set(x);
+    return true;
+}
+
+static bool mov(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+
+    if (zi->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT) {
+        return false; /* control and debug registers */
+    }
+    if ((zi->opcode & 0xf0) == 0xb0) {
+        return mov_reg_imm(x);
+    }
+    return plain(x);
+}
+
+static bool is_accumulator_form(const ZydisDecodedInstruction *zi)
+{
+    return zi->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
+           ((zi->opcode < 0x40 && (zi->opcode & 7) >= 4 && (zi->opcode & 7) <= 5) ||
+            zi->opcode == 0xa8 || zi->opcode == 0xa9);
+}
+
+bool jit_integer(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+
+    switch (zi->mnemonic) {
+    case ZYDIS_MNEMONIC_ADD: case ZYDIS_MNEMONIC_OR: case ZYDIS_MNEMONIC_ADC:
+    case ZYDIS_MNEMONIC_SBB: case ZYDIS_MNEMONIC_AND: case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_XOR: case ZYDIS_MNEMONIC_CMP: case ZYDIS_MNEMONIC_TEST:
+        return is_accumulator_form(zi) ? alu_accumulator(x) : plain(x);
+    case ZYDIS_MNEMONIC_MOV:
+        return mov(x);
+    case ZYDIS_MNEMONIC_MOVZX: case ZYDIS_MNEMONIC_MOVSX:
+        return mov_from_high(x) || plain(x);
+    case ZYDIS_MNEMONIC_IMUL:
+        return zi->operand_count_visible == 1 ? mul_div(x) : plain(x);
+    case ZYDIS_MNEMONIC_MUL: case ZYDIS_MNEMONIC_DIV: case ZYDIS_MNEMONIC_IDIV:
+        return mul_div(x);
+    case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR: case ZYDIS_MNEMONIC_SAR:
+    case ZYDIS_MNEMONIC_ROL: case ZYDIS_MNEMONIC_ROR: case ZYDIS_MNEMONIC_RCL:
+    case ZYDIS_MNEMONIC_RCR: case ZYDIS_MNEMONIC_SHLD: case ZYDIS_MNEMONIC_SHRD:
+        return shift_cl(x);
+    case ZYDIS_MNEMONIC_BT: case ZYDIS_MNEMONIC_BTS: case ZYDIS_MNEMONIC_BTR:
+    case ZYDIS_MNEMONIC_BTC:
+        return bit_test(x);
+    case ZYDIS_MNEMONIC_MOVSXD: case ZYDIS_MNEMONIC_INC: case ZYDIS_MNEMONIC_DEC:
+    case ZYDIS_MNEMONIC_NEG: case ZYDIS_MNEMONIC_NOT: case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_BSR: case ZYDIS_MNEMONIC_TZCNT: case ZYDIS_MNEMONIC_LZCNT:
+    case ZYDIS_MNEMONIC_POPCNT: case ZYDIS_MNEMONIC_XADD: case ZYDIS_MNEMONIC_MOVBE:
+    case ZYDIS_MNEMONIC_CRC32: case ZYDIS_MNEMONIC_ANDN: case ZYDIS_MNEMONIC_BEXTR:
+    case ZYDIS_MNEMONIC_BZHI: case ZYDIS_MNEMONIC_SHLX: case ZYDIS_MNEMONIC_SARX:
+    case ZYDIS_MNEMONIC_SHRX: case ZYDIS_MNEMONIC_RORX: case ZYDIS_MNEMONIC_PDEP:
+    case ZYDIS_MNEMONIC_PEXT: case ZYDIS_MNEMONIC_BLSI: case ZYDIS_MNEMONIC_BLSMSK:
+    case ZYDIS_MNEMONIC_BLSR: case ZYDIS_MNEMONIC_ADCX: case ZYDIS_MNEMONIC_ADOX:
+    case ZYDIS_MNEMONIC_MOVNTI: case ZYDIS_MNEMONIC_SETB: case ZYDIS_MNEMONIC_SETBE:
+    case ZYDIS_MNEMONIC_SETL: case ZYDIS_MNEMONIC_SETLE: case ZYDIS_MNEMONIC_SETNB:
+    case ZYDIS_MNEMONIC_SETNBE: case ZYDIS_MNEMONIC_SETNL: case ZYDIS_MNEMONIC_SETNLE:
+    case ZYDIS_MNEMONIC_SETNO: case ZYDIS_MNEMONIC_SETNP: case ZYDIS_MNEMONIC_SETNS:
+    case ZYDIS_MNEMONIC_SETNZ: case ZYDIS_MNEMONIC_SETO: case ZYDIS_MNEMONIC_SETP:
+    case ZYDIS_MNEMONIC_SETS: case ZYDIS_MNEMONIC_SETZ: case ZYDIS_MNEMONIC_CMOVB:
+    case ZYDIS_MNEMONIC_CMOVBE: case ZYDIS_MNEMONIC_CMOVL: case ZYDIS_MNEMONIC_CMOVLE:
+    case ZYDIS_MNEMONIC_CMOVNB: case ZYDIS_MNEMONIC_CMOVNBE: case ZYDIS_MNEMONIC_CMOVNL:
+    case ZYDIS_MNEMONIC_CMOVNLE: case ZYDIS_MNEMONIC_CMOVNO: case ZYDIS_MNEMONIC_CMOVNP:
+    case ZYDIS_MNEMONIC_CMOVNS: case ZYDIS_MNEMONIC_CMOVNZ: case ZYDIS_MNEMONIC_CMOVO:
+    case ZYDIS_MNEMONIC_CMOVP: case ZYDIS_MNEMONIC_CMOVS: case ZYDIS_MNEMONIC_CMOVZ:
+        return plain(x);
+    case ZYDIS_MNEMONIC_LEA:
+        return lea(x);
+    case ZYDIS_MNEMONIC_XCHG:
+        return xchg(x);
+    case ZYDIS_MNEMONIC_CMPXCHG:
+        return cmpxchg(x);
+    case ZYDIS_MNEMONIC_BSWAP:
+        return bswap(x);
+    case ZYDIS_MNEMONIC_CBW: case ZYDIS_MNEMONIC_CWDE: case ZYDIS_MNEMONIC_CDQE:
+    case ZYDIS_MNEMONIC_CWD: case ZYDIS_MNEMONIC_CDQ: case ZYDIS_MNEMONIC_CQO:
+        return widen(x);
+    case ZYDIS_MNEMONIC_CLC: case ZYDIS_MNEMONIC_STC: case ZYDIS_MNEMONIC_CMC:
+        return flag_op(x);
+    case ZYDIS_MNEMONIC_NOP: case ZYDIS_MNEMONIC_ENDBR32: case ZYDIS_MNEMONIC_ENDBR64:
+    case ZYDIS_MNEMONIC_PREFETCHNTA: case ZYDIS_MNEMONIC_PREFETCHT0:
+    case ZYDIS_MNEMONIC_PREFETCHT1: case ZYDIS_MNEMONIC_PREFETCHT2:
+    case ZYDIS_MNEMONIC_PREFETCHW: case ZYDIS_MNEMONIC_PREFETCH:
+        return true;
+    case ZYDIS_MNEMONIC_PAUSE:
+        e8(&x->e, 0xf3);
+        e8(&x->e, 0x90);
+        return true;
+    case ZYDIS_MNEMONIC_LFENCE: case ZYDIS_MNEMONIC_MFENCE: case ZYDIS_MNEMONIC_SFENCE:
+        e8(&x->e, 0x0f);
+        e8(&x->e, 0xae);
+        e8(&x->e, zi->raw.modrm.reg << 3 | 0xc0);
+        return true;
+    default:
+        return false;
+    }
+}

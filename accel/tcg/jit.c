@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The translator's code cache of one vCPU, the way into and out of translated code, and chains.
+ *
+ * The cache is one mapping, seen twice (writable, executable); where memory is locked it is touched
+ * when it is made. Blocks are
+ * put into it in turn and the oldest make room, a bounded number at a time. Only the vCPU's own
+ * thread writes it, and never while it runs in it.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include "accel/tcg/jit.h"
+#include "accel/tcg/mmu.h"
+#include "accel/tcg/simd.h"
+
+#define HEAD_ROOM 4096 /* common code */
+
+uint64_t tcg_jit_cache_size = 32 * MiB;
+bool tcg_jit_enabled = true;
+bool tcg_jit_exact_flags;
+unsigned tcg_jit_heat = 10;
+
+/* For the signal handler. */
+static __thread Jit *thread_jit;
+
+/* ---- What translated code calls ---- */
+
+/*
+ * One instruction in the interpreter. False: it does not simply go on behind it (control was
+ * transferred, or a repeated instruction made way for an interrupt); RIP is right either way.
+ */
+static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned index)
+{
+    TcgCpu *t = c->tcg;
+    Insn *one = t->jit->one;
+    bool live = t->csr_live;
+
+    t->block = tb;
+    t->block_rip = tb->rip;
+    one[0] = tb->insn[index];
+    one[1].off = one[0].off + one[0].len;
+    one[0].fn(c, one);
+    /* Taken home meanwhile: what follows in the block expects it in the host's register. What
+     * changes its control bits ends a block. */
+    if (live && !t->csr_live && (c->mxcsr & (MXCSR_MASKS | MXCSR_CONTROL)) == MXCSR_DEFAULT) {
+        host_setcsr(c->mxcsr);
+        t->csr_live = true;
+    }
+    return c->rip == tcg_insn_rip(c, &one[1]);
+}
+
+/* A store of size bytes to host hit code. */
+static void jit_code_hit(X86CPU *c, const uint8_t *host, unsigned size)
+{
+    RAMBlock *rb = mmu_ram_of(host);
+
+    if (rb) {
+        ram_block_code_hit(rb, (uint64_t)(host - rb->host), size);
+    }
+}
+
+/* Before the first instruction that depends on MXCSR. False: the interpreter must run this block. */
+static bool jit_csr_enter(X86CPU *c)
+{
+    if ((c->mxcsr & (MXCSR_MASKS | MXCSR_CONTROL)) != MXCSR_DEFAULT) {
+        c->tcg->jit->interp_next = true;
+        return false;
+    }
+    host_setcsr(c->mxcsr);
+    c->tcg->csr_live = true;
+    return true;
+}
+
+/* ---- Common code ---- */
+
+static void registers_move(Emit *e, bool store)
+{
+    for (unsigned g = 0; g < 16; g++) {
+        if (jit_reg[g] == H_NONE) {
+            continue;
+        }
+        if (store) {
+            emit_st(e, jit_reg[g], JIT_CPU, JIT_OFF_REG(g));
+        } else {
+            emit_ld(e, jit_reg[g], JIT_CPU, JIT_OFF_REG(g));
+        }
+    }
+}
+
+static const uint8_t saved[] = { H_BX, H_BP, H_12, H_13, H_14, H_15 };
+
+static void emit_push(Emit *e, unsigned r)
+{
+    if (r & 8) {
+        e8(e, 0x41);
+    }
+    e8(e, (uint8_t)(0x50 | (r & 7)));
+}
+
+static void emit_pop(Emit *e, unsigned r)
+{
+    if (r & 8) {
+        e8(e, 0x41);
+    }
+    e8(e, (uint8_t)(0x58 | (r & 7)));
+}
+
+static void emit_call_c(Emit *e, void *fn)
+{
+    emit_mov_rr(e, H_DI, JIT_CPU);
+    emit_mov_imm(e, H_AX, (uintptr_t)fn);
+    emit_rr(e, &(Op){ .opcode = 0xff }, 2, H_AX);
+}
+
+static void common_enter(Jit *j, Emit *e)
+{
+    j->enter = (JitLink * (*)(X86CPU *, const uint8_t *))(void *)emit_here(e);
+    for (unsigned i = 0; i < ARRAY_SIZE(saved); i++) {
+        emit_push(e, saved[i]);
+    }
+    emit_alu_imm(e, true, 5, H_SP, 8);
+    emit_mov_rr(e, JIT_CPU, H_DI);
+    emit_mov_rr(e, H_AX, H_SI);
+    registers_move(e, false);
+    emit_rr(e, &(Op){ .opcode = 0xff }, 4, H_AX);
+}
+
+/* Returns the entry behind the stores. */
+static const uint8_t *common_leave(Jit *j, Emit *e)
+{
+    const uint8_t *tail;
+
+    j->jump_miss = emit_here(e);
+    emit_st(e, H_CX, JIT_CPU, JIT_OFF(rip));
+    emit_op_rr(e, false, 0x31, H_AX, H_AX);
+    j->leave = emit_here(e);
+    registers_move(e, true);
+    tail = emit_here(e);
+    emit_alu_imm(e, true, 0, H_SP, 8);
+    for (unsigned i = ARRAY_SIZE(saved); i-- > 0;) {
+        emit_pop(e, saved[i]);
+    }
+    e8(e, 0xc3);
+    return tail;
+}
+
+/* Called by translated code; goes back to it if fn returns true, else leaves. */
+static const uint8_t *common_call(Emit *e, void *fn, const uint8_t *tail)
+{
+    const uint8_t *entry = emit_here(e);
+    uint8_t *out;
+
+    registers_move(e, true);
+    emit_mov_rr(e, H_SI, H_DX);
+    emit_mov32_rr(e, H_DX, H_AX);
+    emit_alu_imm(e, true, 5, H_SP, 8);
+    emit_call_c(e, fn);
+    emit_alu_imm(e, true, 0, H_SP, 8);
+    emit_rr(e, &(Op){ .opcode = 0x84 }, H_AX, H_AX);
+    out = emit_jcc(e, CC_Z, NULL);
+    registers_move(e, false);
+    e8(e, 0xc3);
+    emit_patch(e, out, emit_here(e));
+    emit_alu_imm(e, true, 0, H_SP, 8);
+    emit_op_rr(e, false, 0x31, H_AX, H_AX);
+    emit_jmp(e, tail);
+    return entry;
+}
+
+static void common_emit(Jit *j)
+{
+    Emit e = { .p = j->rw, .end = j->rw + HEAD_ROOM, .rx = j->rx - j->rw };
+    const uint8_t *tail;
+
+    common_enter(j, &e);
+    tail = common_leave(j, &e);
+    j->interp_one = common_call(&e, (void *)jit_interp, tail);
+    j->csr_enter = common_call(&e, (void *)jit_csr_enter, tail);
+    j->code_hit = emit_here(&e);
+    registers_move(&e, true);
+    emit_mov_rr(&e, H_SI, H_CX);
+    emit_call_c(&e, (void *)jit_code_hit);
+    emit_op_rr(&e, false, 0x31, H_AX, H_AX);
+    emit_jmp(&e, tail);
+    j->fill = HEAD_ROOM;
+}
+
+/* ---- Links ---- */
+
+static uint32_t jump_slot(uint64_t rip)
+{
+    return ((uint32_t)rip ^ (uint32_t)rip >> 12) & ((1u << JIT_JUMP_BITS) - 1);
+}
+
+static Emit patcher(const Jit *j)
+{
+    return (Emit){ .rx = j->rx - j->rw };
+}
+
+static void unlink_exit(JitLink *l)
+{
+    JitLink **p;
+
+    if (!l->to) {
+        return;
+    }
+    for (p = &l->to->incoming; *p != l; p = &(*p)->next) {
+    }
+    *p = l->next;
+    l->to = NULL;
+}
+
+void jit_kill(JitBlock *jb)
+{
+    Jit *j = jb->j;
+    Emit e = patcher(j);
+    JitJump *jump = &j->jump[jump_slot(jb->tb->rip)];
+
+    while (jb->incoming) {
+        JitLink *l = jb->incoming;
+
+        jb->incoming = l->next;
+        l->to = NULL;
+        emit_patch(&e, l->rel, l->stub);
+    }
+    unlink_exit(&jb->exit[0]);
+    unlink_exit(&jb->exit[1]);
+    if (jump->code == jb->code) {
+        jump->tag = 0;
+    }
+    jb->tb->jit = NULL;
+    jb->tb = NULL;
+}
+
+void jit_link(X86CPU *c, JitLink *l, TcgBlock *tb)
+{
+    Jit *j = c->tcg->jit;
+    const JitBlock *from = l->owner;
+    Emit e = patcher(j);
+
+    if (l->to || !from->tb || from->tb->mode != tb->mode ||
+        ((from->tb->rip ^ tb->rip) & TARGET_PAGE_MASK)) {
+        return;
+    }
+    l->to = tb->jit;
+    l->next = tb->jit->incoming;
+    tb->jit->incoming = l;
+    emit_patch(&e, l->rel, tb->jit->code);
+    j->links++;
+}
+
+void jit_restamp(TcgBlock *tb)
+{
+    memcpy(tb->jit->gen_imm, &tb->gen, 4);
+}
+
+/* ---- Room ---- */
+
+static void evict_oldest(Jit *j)
+{
+    JitBlock *jb = &j->block[j->tail];
+
+    if (jb->tb) {
+        jit_kill(jb);
+        j->evicted++;
+    }
+    j->tail = (j->tail + 1) % JIT_BLOCKS;
+    j->used--;
+}
+
+static void evict_range(Jit *j, uint32_t from, uint32_t size)
+{
+    while (j->used) {
+        const JitBlock *jb = &j->block[j->tail];
+
+        if (jb->at + jb->size <= from || jb->at >= from + size) {
+            break;
+        }
+        evict_oldest(j);
+    }
+}
+
+JitBlock *jit_alloc(Jit *j, uint32_t size)
+{
+    JitBlock *jb;
+
+    if (j->used == JIT_BLOCKS) {
+        evict_oldest(j);
+    }
+    if (j->fill + size > j->size) {
+        evict_range(j, j->fill, (uint32_t)j->size - j->fill);
+        j->fill = HEAD_ROOM;
+    }
+    evict_range(j, j->fill, size);
+    jb = &j->block[j->head];
+    memset(jb, 0, sizeof(*jb));
+    jb->j = j;
+    jb->at = j->fill;
+    return jb;
+}
+
+void jit_commit(Jit *j, JitBlock *jb, uint32_t size)
+{
+    jb->size = size;
+    j->fill = ROUND_UP(j->fill + size, 16);
+    j->head = (j->head + 1) % JIT_BLOCKS;
+    j->used++;
+    j->translated++;
+}
+
+/* ---- Running ---- */
+
+/* A small number for the mode key, the same each time until the table overflows. */
+static unsigned mode_number(Jit *j, uint32_t mode)
+{
+    for (unsigned n = 0; n < j->modes; n++) {
+        if (j->mode[n] == mode) {
+            return n;
+        }
+    }
+    if (j->modes == ARRAY_SIZE(j->mode)) {
+        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+        j->modes = 0;
+    }
+    j->mode[j->modes] = mode;
+    return j->modes++;
+}
+
+/*
+ * What an entry of the jump cache depends on besides RIP: the mode, and the version of the address
+ * space, which grows with each flush that may concern code (mmu.c).
+ */
+static uint64_t jump_epoch(X86CPU *c)
+{
+    Jit *j = c->tcg->jit;
+    unsigned mode = mode_number(j, c->tcg->mode_key);
+    bool wrapped;
+    unsigned version = mmu_code_version(c, &wrapped);
+
+    if (unlikely(wrapped)) {
+        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+    }
+    return (uint64_t)(version << 4 | mode) << 48;
+}
+
+JitLink *jit_run(X86CPU *c, TcgBlock *tb)
+{
+    TcgCpu *t = c->tcg;
+
+    c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
+    c->accel_area[AREA_EPOCH] = jump_epoch(c);
+    t->jit->entries++;
+    return t->jit->enter(c, tb->jit->code);
+}
+
+void jit_remember(X86CPU *c, TcgBlock *tb)
+{
+    JitJump *e = &c->tcg->jit->jump[jump_slot(tb->rip)];
+
+    if (mmu_code_seen(c, tcg_code_linear(c->tcg, tb->rip))) {
+        e->tag = tb->rip ^ jump_epoch(c);
+        e->code = tb->jit->code;
+    }
+}
+
+/*
+ * A division that faults on the host has the way to its stub behind it, as the displacement of a
+ * NOP. Called in the handler of SIGFPE; true if it was ours.
+ */
+bool jit_sigfpe(void *ucontext)
+{
+    ucontext_t *uc = ucontext;
+    greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
+    const Jit *j = thread_jit;
+    const uint8_t *p = (const uint8_t *)*rip;
+    int32_t disp;
+
+    if (!j || p < j->rx || p >= j->rx + j->size) {
+        return false;
+    }
+    p += *p == 0x48 ? 3 : 2;
+    if (p[0] != 0x0f || p[1] != 0x1f || p[2] != 0x80) {
+        return false;
+    }
+    memcpy(&disp, p + 3, 4);
+    *rip = (greg_t)(p + 7 + disp);
+    return true;
+}
+
+/* ---- Life ---- */
+
+static bool cache_map(Jit *j, Error **errp)
+{
+    int fd = memfd_create("translated-code", MFD_CLOEXEC);
+    bool ok = false;
+
+    if (fd >= 0 && ftruncate(fd, (off_t)j->size) == 0) {
+        j->rw = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        j->rx = mmap(NULL, j->size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+        ok = j->rw != MAP_FAILED && j->rx != MAP_FAILED;
+    }
+    if (!ok) {
+        error_setg_errno(errp, errno, "cannot map %zu MiB for translated code", j->size / (size_t)MiB);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return ok;
+}
+
+bool jit_init(X86CPU *c, Error **errp)
+{
+    Jit *j;
+
+    if (!tcg_jit_enabled) {
+        return true;
+    }
+    j = g_new0(Jit, 1);
+    j->size = tcg_jit_cache_size;
+    j->rw = j->rx = MAP_FAILED;
+    c->tcg->jit = j;
+    if (!cache_map(j, errp)) {
+        jit_fini(c);
+        return false;
+    }
+    j->block = g_new0(JitBlock, JIT_BLOCKS);
+    j->jump = g_new0(JitJump, 1u << JIT_JUMP_BITS);
+    memset(j->block, 0, sizeof(JitBlock) * JIT_BLOCKS);
+    memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+    j->one[1].fn = tcg_insn_end;
+    c->accel_area[AREA_JUMP] = (uintptr_t)j->jump;
+    common_emit(j);
+    thread_jit = j;
+    return true;
+}
+
+void jit_fini(X86CPU *c)
+{
+    Jit *j = c->tcg->jit;
+
+    if (!j) {
+        return;
+    }
+    if (j->rw != MAP_FAILED) {
+        munmap(j->rw, j->size);
+    }
+    if (j->rx != MAP_FAILED) {
+        munmap(j->rx, j->size);
+    }
+    g_free(j->block);
+    g_free(j->jump);
+    g_free(j);
+    c->tcg->jit = NULL;
+    thread_jit = NULL;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The translator: a hot block of the interpreter becomes host code in which each guest instruction
+ * is the same host instruction, with memory operands going through the TLB and control flow
+ * through chains. What it does not know, and every slow case of what it knows (TLB miss, MMIO,
+ * fault, page crossing), is one instruction of the interpreter, which stays the only place where
+ * such things are decided. docs/devel/translator.md.
+ *
+ * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block, its flags and exits),
+ * jit-insn.c (instructions), jit-mem.c (memory operands), jit-flow.c (control flow), jit-simd.c
+ * (vector instructions), emit.c (encoder).
+ */
+#ifndef ACCEL_TCG_JIT_H
+#define ACCEL_TCG_JIT_H
+
+#include "accel/tcg/emit.h"
+#include "accel/tcg/engine.h"
+
+
+/* Host registers while translated code runs. RAX, RCX, RDX are scratch, RSP is the host's stack. */
+#define JIT_CPU H_BP /* X86CPU * */
+
+/* Slots of X86CPU.accel_area, which translated code reaches with one displacement. */
+enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP };
+
+typedef struct JitBlock JitBlock;
+typedef struct Jit Jit;
+
+/* A direct exit: a jump that leads to a stub until its target is translated, then to that. */
+typedef struct JitLink {
+    JitBlock *owner, *to;
+    uint8_t *rel;        /* the displacement, in the writable view; NULL: not in use */
+    const uint8_t *stub; /* where it leads when it is not linked */
+    struct JitLink *next; /* of those that lead to the same block */
+} JitLink;
+
+struct JitBlock {
+    Jit *j;
+    TcgBlock *tb;        /* NULL: not in use */
+    const uint8_t *code; /* entry, executable view */
+    uint8_t *gen_imm;    /* generation it compares with, in the writable view */
+    uint32_t at, size;   /* place in the cache */
+    JitLink *incoming;
+    JitLink exit[2];
+};
+
+typedef struct JitJump {
+    uint64_t tag;        /* RIP ^ epoch; 0: none (RIP 0 of epoch 0 is never entered) */
+    const uint8_t *code;
+} JitJump;
+
+#define JIT_JUMP_BITS 12
+#define JIT_BLOCKS    (1u << 15)
+
+/* The most a block's code takes; a block that would need more stays with the interpreter. */
+#define JIT_BLOCK_MAX (32 * 1024)
+
+/* ---- Translation of one block (private to jit-*.c) ---- */
+
+/* Where the arithmetic flags are. Both: equal. None: nobody wants them. */
+#define FLAGS_HOST BIT(0) /* EFLAGS */
+#define FLAGS_MEM  BIT(1) /* X86CPU.cc */
+
+#define JIT_MAX_STUBS 160
+
+/* State at a point of the block that a stub must spill or restore. */
+typedef struct JitState {
+    uint8_t flags;
+    uint16_t xmm, dirty; /* vector registers in host registers; of them newer than memory */
+} JitState;
+
+/* Interpret and resume; interpret and leave; see whether stored bytes were code. */
+typedef enum StubKind { STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT } StubKind;
+typedef struct JitStub {
+    StubKind kind;
+    uint8_t *rel[3];     /* jumps that lead here */
+    uint8_t nrel;
+    uint8_t index;       /* of the instruction */
+    uint8_t size;        /* STUB_CODE_HIT: bytes stored */
+    JitState before, after;
+    const uint8_t *resume;
+} JitStub;
+
+typedef struct JitCtx {
+    Emit e;
+    X86CPU *c;
+    Jit *j;
+    TcgBlock *tb;
+    JitBlock *jb;
+    JitState s;
+    unsigned index;            /* of the instruction under way */
+    unsigned n;                /* instructions translated */
+    uint16_t live[BLOCK_MAX_INSNS + 1]; /* arithmetic flags wanted before instruction n */
+    bool wide;                 /* some VEX instruction: vector registers are moved whole */
+    bool csr;                  /* some instruction depends on MXCSR */
+    bool ended;                /* control has left the block */
+    unsigned interpreted;      /* instructions left to the interpreter */
+    uint64_t exit_rip[2];
+    uint8_t *csr_rel;
+    const uint8_t *csr_resume;
+    JitStub stub[JIT_MAX_STUBS];
+    unsigned nstub;
+    uint8_t *entry_rel[3];
+    unsigned nentry;
+    /* Decoded again, for operands and flags. */
+    ZydisDecodedInstruction zi[BLOCK_MAX_INSNS];
+    ZydisDecodedOperand op[BLOCK_MAX_INSNS][ZYDIS_MAX_OPERAND_COUNT];
+} JitCtx;
+
+struct Jit {
+    uint8_t *rw, *rx;
+    size_t size;
+    uint32_t fill;               /* next free byte */
+    bool interp_next;            /* the block at RIP is for the interpreter this time */
+    JitBlock *block;
+    uint32_t head, tail, used;   /* block headers in turn */
+    JitJump *jump;
+    uint32_t mode[16];           /* mode keys that have a number in epochs */
+    unsigned modes;
+    /* Common code, executable view. */
+    JitLink *(*enter)(X86CPU *c, const uint8_t *code);
+    const uint8_t *leave;        /* RAX: JitLink or NULL; RIP is stored */
+    const uint8_t *interp_one;   /* RDX: TcgBlock, EAX: index */
+    const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
+    const uint8_t *jump_miss;    /* RCX: RIP to be stored */
+    const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
+    Insn one[2];                 /* the instruction under interpretation, and an end record */
+    JitCtx ctx;                  /* of the translation under way */
+    /* Statistics */
+    uint64_t translated, evicted, entries, links;
+};
+
+static inline const Insn *jit_insn(const JitCtx *x)
+{
+    return &x->tb->insn[x->index];
+}
+/* Flags wanted after the instruction under way. */
+static inline unsigned jit_live_after(const JitCtx *x)
+{
+    return x->live[x->index + 1];
+}
+
+/* Host register of guest register g; H_NONE: it lives in memory. */
+extern const uint8_t jit_reg[16];
+#define JIT_OFF(field)  ((int32_t)offsetof(X86CPU, field))
+#define JIT_OFF_REG(g)  ((int32_t)(offsetof(X86CPU, regs) + 8 * (g)))
+#define JIT_OFF_AREA(n) ((int32_t)(offsetof(X86CPU, accel_area) + 8 * (n)))
+
+/* jit-block.c */
+/* Our own code is about to change EFLAGS: what is wanted of them goes to memory. */
+void jit_flags_clobber(JitCtx *x, unsigned live);
+/* The instruction reads or keeps some flags: EFLAGS must hold them. */
+void jit_flags_need(JitCtx *x);
+/* The instruction has set the flags. */
+static inline void jit_flags_set(JitCtx *x)
+{
+    x->s.flags = FLAGS_HOST;
+}
+void jit_flags_save(JitCtx *x);
+/* The arithmetic flags (FL_ARITH) the instruction reads, and those it certainly replaces. */
+void jit_flags_of(const ZydisDecodedInstruction *zi, unsigned *use, unsigned *def);
+/* Guest register g in a host register: its own, or scratch after a load. */
+unsigned jit_get(JitCtx *x, unsigned g, unsigned scratch);
+/* The same without a load, for a register that will be replaced as a whole. */
+static inline unsigned jit_dst(unsigned g, unsigned scratch)
+{
+    return jit_reg[g] == H_NONE ? scratch : jit_reg[g];
+}
+/* h holds the new value of g: stores it if g lives in memory. */
+void jit_put(JitCtx *x, unsigned g, unsigned h);
+/* A stub that runs the instruction under way in the interpreter and resumes behind it. The state
+ * after it is filled when the instruction is done. */
+JitStub *jit_stub_interp(JitCtx *x);
+JitStub *jit_stub(JitCtx *x, StubKind kind);
+void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc);
+/* The instruction under way runs in the interpreter. */
+void jit_interp_inline(JitCtx *x);
+/* Direct exit number n to guest address rip. */
+void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip);
+/* Conditional jump to one of two addresses; flags and vector registers are at home. */
+void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise);
+/* Exit to the address in RCX, through the jump cache. Vector registers and flags are at home. */
+void jit_exit_rcx(JitCtx *x);
+/* Flags and vector registers go home, as at every exit. */
+void jit_settle(JitCtx *x);
+/* Exit to the engine; X86CPU.rip is set. */
+void jit_exit_engine(JitCtx *x);
+
+/* jit-mem.c */
+enum { MEM_READ = 1, MEM_WRITE = 2 };
+/* RCX = linear address of i's memory operand. Clobbers RAX; flags only if i has a segment base. */
+void jit_ea(JitCtx *x, const Insn *i);
+/*
+ * RCX: linear address -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and
+ * flags, which are saved first if they are wanted.
+ */
+void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access);
+/*
+ * After a store of size bytes to [RCX], with RAX still the TLB entry: leaves the block if code was
+ * hit. The last thing an instruction does. Clobbers RDX, and EFLAGS, which are saved first.
+ */
+void jit_store_check(JitCtx *x, unsigned size);
+
+/* jit-insn.c, jit-flow.c, jit-simd.c: true if the instruction was translated. */
+bool jit_integer(JitCtx *x);
+bool jit_flow(JitCtx *x);
+bool jit_simd(JitCtx *x);
+/* jit-simd.c */
+void jit_xmm_spill(JitCtx *x, uint16_t mask);
+void jit_xmm_load(JitCtx *x, uint16_t mask);
+bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op);
+
+/* jit-block.c: translates tb; NULL if there is no room or nothing in it is worth it. */
+JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);
+
+/* ---- jit.c, for the engine ---- */
+extern uint64_t tcg_jit_cache_size; /* bytes for each vCPU */
+extern bool tcg_jit_enabled;
+/* RFLAGS are exact even at a fault, where the flags that nobody will read are else left as they
+ * happen to be. */
+extern bool tcg_jit_exact_flags;
+extern unsigned tcg_jit_heat;       /* executions in the interpreter before a block is translated */
+bool jit_init(X86CPU *c, Error **errp);
+void jit_fini(X86CPU *c);
+/* Runs tb's code; on return X86CPU is complete. The link, if not NULL, wants its target. */
+JitLink *jit_run(X86CPU *c, TcgBlock *tb);
+/* link (just returned by jit_run) leads to tb, if that is sound. */
+void jit_link(X86CPU *c, JitLink *link, TcgBlock *tb);
+/* tb is about to be reused, or its code has changed. */
+void jit_kill(JitBlock *jb);
+/* tb's generation was stamped anew. */
+void jit_restamp(TcgBlock *tb);
+/* For jumps through the cache: tb is what RIP now leads to. */
+void jit_remember(X86CPU *c, TcgBlock *tb);
+/* Room for a block of at most size bytes; evicts. */
+JitBlock *jit_alloc(Jit *j, uint32_t size);
+void jit_commit(Jit *j, JitBlock *jb, uint32_t size);
+
+#endif
