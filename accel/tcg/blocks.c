@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "accel/tcg/jit.h"
+#include "qemu/log.h"
 
 static size_t align_up(size_t n)
 {
@@ -271,6 +272,9 @@ static TcgBlock *block_make(X86CPU *c, TcgEngine *g, uint32_t mode, const CodePl
     b->off = p->off;
     b->gen_ptr = code_gen_of(p->rb, p->off);
     g->decoded += n;
+    if (qemu_loglevel_mask(LOG_IN_ASM)) {
+        tcg_log_block(c, g, mode, b->insn, n, b->code);
+    }
     return b;
 }
 

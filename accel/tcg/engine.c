@@ -7,6 +7,7 @@
 #include "accel/irqchip.h"
 #include "accel/tcg/engine-run.h"
 #include "accel/tcg/jit.h"
+#include "qemu/log.h"
 
 /* ---- Leaving a block: see interp.h ---- */
 
@@ -144,6 +145,8 @@ bool tcg_has_work(X86CPU *c)
 
 static void handle_init(X86CPU *c)
 {
+    qemu_log_mask(LOG_CPU_RESET, "CPU %u: INIT at rip %llx\n", c->base.index,
+                  (unsigned long long)c->rip);
     x86_cpu_reset(c, true);
     if (irqchip && irqchip->cpu_reset) {
         irqchip->cpu_reset(&c->base, true);
@@ -174,7 +177,7 @@ static void take_nmi_requests(X86CPU *c)
     c->tcg->nmi_second = n > 1 && !c->nmi_blocked;
 }
 
-/* Requests in the order of SDM 3A table 6-2. CPU_REQ_SMI: no SMM here, so it is dropped. */
+/* Requests in the order of SDM 3A table 6-2. */
 static void handle_requests(X86CPU *c, uint32_t bits)
 {
     if (bits & CPU_REQ_INIT) {
@@ -188,6 +191,10 @@ static void handle_requests(X86CPU *c, uint32_t bits)
         memory_read_unlock();
         memory_read_lock();
         tcg_mmu_resync(c);
+    }
+    if (bits & CPU_REQ_SMI) {
+        qemu_log_mask(LOG_GUEST_ERROR, "CPU %u: SMI dropped, there is no SMM here\n",
+                      c->base.index);
     }
     if (bits & CPU_REQ_NMI) {
         take_nmi_requests(c);
@@ -283,6 +290,18 @@ static void run_single(X86CPU *c)
     step_finish(c);
 }
 
+/* -d exec, cpu: block by block through here. */
+static void run_logged(X86CPU *c)
+{
+    TcgBlock *b;
+
+    atomic_store_explicit(&c->base.exit_request, 1, memory_order_relaxed);
+    c->tcg->block = NULL;
+    b = tcg_block_get(c, c->tcg->mode_key);
+    tcg_log_exec(c, b);
+    run_block(c, b);
+}
+
 /* exit_request was set. True: leave vcpu_run for *reason. */
 static bool engine_attend(X86CPU *c, ExitReason *reason)
 {
@@ -319,6 +338,8 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
         atomic_store_explicit(&cpu->exit_request, 1, memory_order_relaxed);
     } else if (tcg_single_step_wanted(c)) {
         run_single(c);
+    } else if (qemu_loglevel_mask(LOG_EXEC | LOG_CPU)) {
+        run_logged(c);
     }
     return false;
 }

@@ -99,6 +99,11 @@ void tcg_blocks_fini(TcgEngine *g);
  * raises. Never NULL. */
 TcgBlock *tcg_block_get(X86CPU *c, uint32_t mode);
 
+/* tcg-log.c: a block just decoded (-d in_asm), one about to run (-d exec, cpu). */
+void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Insn *insn, unsigned n,
+                   const uint8_t *bytes);
+void tcg_log_exec(const X86CPU *c, const TcgBlock *b);
+
 /* decode.c */
 void tcg_decode_init(X86CPU *c, TcgEngine *g);
 enum { DECODE_OK, DECODE_NEED_MORE };

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "accel/tcg/sys.h"
+#include "qemu/log.h"
 
 /* One delivery under way. */
 typedef struct Delivery {
@@ -306,6 +307,11 @@ static void deliver_gate64(Delivery *d, const Desc *g, uint32_t offset_hi)
 
 /* ---- The way in ---- */
 
+static const char *const event_names[] = {
+    [EVENT_EXCEPTION] = "exception", [EVENT_SOFT_INT] = "int",  [EVENT_EXT_INT] = "interrupt",
+    [EVENT_NMI] = "nmi",             [EVENT_ICEBP] = "icebp",   [EVENT_INTO] = "into",
+};
+
 void event_enter(X86CPU *c, const Insn *i, int kind, int vector, bool has_error, uint32_t error,
                  uint64_t return_rip)
 {
@@ -314,6 +320,10 @@ void event_enter(X86CPU *c, const Insn *i, int kind, int vector, bool has_error,
     uint32_t offset_hi;
     Desc gate;
 
+    qemu_log_mask(LOG_INT, "CPU %u: %s %02x error %04x cpl %u at %04x:%llx sp %llx cr2 %llx\n",
+                  c->base.index, event_names[kind], (unsigned)vector, has_error ? error : 0, c->cpl,
+                  c->seg[R_CS].selector, (unsigned long long)return_rip,
+                  (unsigned long long)c->regs[R_RSP], (unsigned long long)c->cr2);
     d.flags = x86_get_rflags(c) | (pushes_rf(&d) ? FL_RF : 0);
     if (!(c->cr0 & CR0_PE)) {
         deliver_real(&d);
@@ -385,5 +395,9 @@ bool tcg_deliver_event(X86CPU *c, int kind, int vector, bool has_error, uint32_t
         event_enter(c, NULL, s->kind, s->event.vector, s->event.has_error, s->event.error, c->rip);
     }
     memcpy(&t->jmp, &saved, sizeof(saved));
+    if (!alive) {
+        qemu_log_mask(LOG_INT | LOG_CPU_RESET, "CPU %u: triple fault at %04x:%llx\n", c->base.index,
+                      c->seg[R_CS].selector, (unsigned long long)c->rip);
+    }
     return alive;
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What -d in_asm, exec, cpu and int show of the interpreter. VCPU thread; nothing allocates. */
+#include <stdio.h>
+#include "accel/tcg/engine.h"
+#include "qemu/log.h"
+#include "target/i386/cpuid.h"
+
+void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Insn *insn, unsigned n,
+                   const uint8_t *bytes)
+{
+    ZydisFormatter f;
+
+    ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
+    qemu_log("---- CPU %u, %s-bit code, %u instructions\n", c->base.index,
+             mode & MODE_CS64 ? "64" : mode & MODE_CS32 ? "32" : "16", n);
+    for (unsigned k = 0; k < n; k++) {
+        const ZydisDecoder *d = &g->decoder[mode & MODE_CS64 ? 2 : mode & MODE_CS32 ? 1 : 0];
+        const uint8_t *p = bytes + insn[k].off;
+        uint64_t rip = c->rip + insn[k].off;
+        ZydisDecodedInstruction zi;
+        ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+        char text[96] = "(bad)", hex[2 * INSN_MAX_LEN + 1] = "";
+
+        for (unsigned m = 0; m < insn[k].len; m++) {
+            snprintf(hex + 2 * m, 3, "%02x", p[m]);
+        }
+        if (ZYAN_SUCCESS(ZydisDecoderDecodeFull(d, p, insn[k].len, &zi, op))) {
+            ZydisFormatterFormatInstruction(&f, &zi, op, zi.operand_count_visible, text,
+                                            sizeof(text), rip, NULL);
+        }
+        qemu_log("%016llx: %-22s %s\n", (unsigned long long)rip, hex, text);
+    }
+}
+
+void tcg_log_exec(const X86CPU *c, const TcgBlock *b)
+{
+    static const char *const name[16] = { "RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI",
+                                          "R8 ", "R9 ", "R10", "R11", "R12", "R13", "R14", "R15" };
+    char line[LOG_LINE_MAX];
+    int len = 0;
+
+    qemu_log_mask(LOG_EXEC, "exec: CPU %u cs %04x rip %016llx mode %04x, %u instructions\n",
+                  c->base.index, c->seg[R_CS].selector, (unsigned long long)b->rip, b->mode, b->n);
+    if (!qemu_loglevel_mask(LOG_CPU)) {
+        return;
+    }
+    for (unsigned r = 0; r < 16; r++) {
+        len += snprintf(line + len, sizeof(line) - (size_t)len, "%s=%016llx%c", name[r],
+                        (unsigned long long)c->regs[r], r % 4 == 3 ? '\n' : ' ');
+    }
+    qemu_log("%sRIP=%016llx RFL=%08llx CPL=%u CR0=%08llx CR2=%016llx CR3=%016llx CR4=%08llx\n",
+             line, (unsigned long long)c->rip, (unsigned long long)x86_get_rflags(c), c->cpl,
+             (unsigned long long)c->cr0, (unsigned long long)c->cr2, (unsigned long long)c->cr3,
+             (unsigned long long)c->cr4);
+}
