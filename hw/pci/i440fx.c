@@ -195,24 +195,27 @@ static void pam_init(I440fx *d)
     }
 }
 
-/* Brings the map in line with the registers. */
+/* Brings the map in line with the registers, which are read first: their lock comes before the map's. */
 static void i440fx_update(I440fx *d)
 {
     QEMU_LOCK_GUARD(&d->lock);
     PCIBus *bus = pci_device_bus(&d->pd);
-    memory_transaction_begin();
+    uint32_t pam[PAM_SEGMENTS];
     for (unsigned n = 0; n < PAM_SEGMENTS; n++) {
-        PamSegment *s = &d->seg[n];
         unsigned reg = I440FX_PAM0 + (n + 1) / 2, shift = n % 2 ? 0 : 4;
-        unsigned mode = pci_config_read(bus, d->pd.devfn, reg, 1) >> shift & (PAM_RE | PAM_WE);
-        if (mode != s->mode) {
-            memory_region_set_enabled(&s->alias[s->mode], false);
-            memory_region_set_enabled(&s->alias[mode], true);
-            s->mode = mode;
-        }
+        pam[n] = pci_config_read(bus, d->pd.devfn, reg, 1) >> shift & (PAM_RE | PAM_WE);
     }
     uint32_t smram = pci_config_read(bus, d->pd.devfn, I440FX_SMRAM, 1);
     bool open = (smram & SMRAM_G_SMRAME) && (smram & SMRAM_D_OPEN);
+    memory_transaction_begin();
+    for (unsigned n = 0; n < PAM_SEGMENTS; n++) {
+        PamSegment *s = &d->seg[n];
+        if (pam[n] != s->mode) {
+            memory_region_set_enabled(&s->alias[s->mode], false);
+            memory_region_set_enabled(&s->alias[pam[n]], true);
+            s->mode = pam[n];
+        }
+    }
     if (d->vga_window.enabled == open) {
         memory_region_set_enabled(&d->vga_window, !open);
     }

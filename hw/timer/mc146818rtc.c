@@ -3,9 +3,8 @@
  * Motorola MC146818A real-time clock with the PC's CMOS memory (two banks of 128 bytes, PIIX3).
  * Data sheet: MC146818A (ADI1018); PIIX3 2.5.7 for ports 72h and 73h.
  *
- * The time is an offset to a clock of the host; registers 0..9 are brought up to date when they
- * are looked at. Flags PF, AF and UF are found the same way, so timers run only for interrupts
- * that are enabled.
+ * The time is an offset to a clock of the host; registers 0..9 and the flags PF, AF and UF are
+ * brought up to date when they are looked at, so timers run only for interrupts that are enabled.
  */
 #include <string.h>
 #include <time.h>

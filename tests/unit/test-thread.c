@@ -146,7 +146,11 @@ static void test_mutex_guard(void)
     qemu_mutex_destroy(&m);
 }
 
-#define COUNT_LOOPS 20000
+/*
+ * Each contended unlock hands the lock to a waiter: a change of context, and on a busy machine a
+ * wait for a CPU. So the number is small.
+ */
+#define COUNT_LOOPS 1000
 static QemuMutex count_lock;
 static unsigned counter;
 
