@@ -103,11 +103,11 @@ static inline void wr64(X86CPU *c, unsigned r, uint64_t v)
 }
 
 /* Sizes: X(bits, type, operand modifier, instruction suffix). */
-#define SIZES_8_64(X) X(8, uint8_t, "b", "b") SIZES_16_64(X)
+#define SIZES_8_64(X) X(8, guest8, "b", "b") SIZES_16_64(X)
 #define SIZES_16_64(X)                                                                             \
-    X(16, uint16_t, "w", "w")                                                                      \
-    X(32, uint32_t, "k", "l")                                                                      \
-    X(64, uint64_t, "q", "q")
+    X(16, guest16, "w", "w")                                                                      \
+    X(32, guest32, "k", "l")                                                                      \
+    X(64, guest64, "q", "q")
 
 /* ---- Memory operands ---- */
 
@@ -150,7 +150,7 @@ static inline const void *ld_fast(const X86CPU *c, uint64_t lin, unsigned size)
                ? (const void *)(uintptr_t)(lin + e->addend)
                : NULL;
 }
-#define LD_FAST(bits, c, lin) ((const volatile uint##bits##_t *)ld_fast(c, lin, bits / 8))
+#define LD_FAST(bits, c, lin) ((const volatile guest##bits *)ld_fast(c, lin, bits / 8))
 
 /* Host address of a read-modify-write in plain RAM without code; else NULL. */
 static inline void *rmw_fast(const TlbEntry *e, uint64_t lin, unsigned size)

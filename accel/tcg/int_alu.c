@@ -117,7 +117,7 @@ SIZES_8_64(DEFINE_LOCKS)
 #define HANDLER_RM(name, bits, form, EA, action)                                                   \
     static void name##_##form##bits(X86CPU *c, const Insn *i)                                      \
     {                                                                                              \
-        const volatile uint##bits##_t *p = LD_FAST(bits, c, EA(c, i));                             \
+        const volatile guest##bits *p = LD_FAST(bits, c, EA(c, i));                             \
         if (unlikely(!p)) {                                                                        \
             return name##_rm##bits(c, i);                                                          \
         }                                                                                          \
@@ -224,7 +224,7 @@ SIZES_8_64(DEFINE_LOCKS)
     }                                                                                              \
     static void name##_mrf##bits(X86CPU *c, const Insn *i)                                         \
     {                                                                                              \
-        const volatile uint##bits##_t *p = LD_FAST(bits, c, ea_flat(c, i));                        \
+        const volatile guest##bits *p = LD_FAST(bits, c, ea_flat(c, i));                        \
         if (unlikely(!p)) {                                                                        \
             return name##_mr##bits(c, i);                                                          \
         }                                                                                          \
@@ -233,7 +233,7 @@ SIZES_8_64(DEFINE_LOCKS)
     }                                                                                              \
     static void name##_mif##bits(X86CPU *c, const Insn *i)                                         \
     {                                                                                              \
-        const volatile uint##bits##_t *p = LD_FAST(bits, c, ea_flat(c, i));                        \
+        const volatile guest##bits *p = LD_FAST(bits, c, ea_flat(c, i));                        \
         if (unlikely(!p)) {                                                                        \
             return name##_mi##bits(c, i);                                                          \
         }                                                                                          \
@@ -282,10 +282,10 @@ SIZES_8_64(DEFINE_LOCKS)
     HANDLERS1(dec, bits, type, GET, PUT)                                                           \
     HANDLERS1(neg, bits, type, GET, PUT)                                                           \
     HANDLERS1(not, bits, type, GET, PUT)
-HANDLERS(8, uint8_t, GET_BYTE, PUT_BYTE)
-HANDLERS(16, uint16_t, GET_WIDE, PUT_WIDE)
-HANDLERS(32, uint32_t, GET_WIDE, PUT_WIDE)
-HANDLERS(64, uint64_t, GET_WIDE, PUT_WIDE)
+HANDLERS(8, guest8, GET_BYTE, PUT_BYTE)
+HANDLERS(16, guest16, GET_WIDE, PUT_WIDE)
+HANDLERS(32, guest32, GET_WIDE, PUT_WIDE)
+HANDLERS(64, guest64, GET_WIDE, PUT_WIDE)
 
 /* XOR r, r and SUB r, r as compilers write zero: the flags are constants, AF included. */
 static void zero_r(X86CPU *c, const Insn *i)

@@ -145,7 +145,7 @@ static void call64(X86CPU *c, const Insn *i)
 {
     uint64_t sp = c->regs[R_RSP] - 8;
     const TlbEntry *e = tlb_slot(c, sp);
-    volatile uint64_t *p = rmw_fast(e, sp, 8);
+    volatile guest64 *p = rmw_fast(e, sp, 8);
 
     if (unlikely(!p)) {
         return call_check(c, i);
@@ -186,7 +186,7 @@ static void ret(X86CPU *c, const Insn *i)
 
 static void ret64(X86CPU *c, const Insn *i)
 {
-    const volatile uint64_t *p = LD_FAST(64, c, c->regs[R_RSP]);
+    const volatile guest64 *p = LD_FAST(64, c, c->regs[R_RSP]);
     uint64_t target;
 
     if (unlikely(!p) || unlikely(!canonical(target = *p))) {

@@ -188,14 +188,14 @@ static bool decode_exchange(Decode *d, Insn *out, bool add)
         cc_set(c, CC_ZF, equal ? CC_ZF : 0);                                                       \
     }
 typedef unsigned __int128 Uint128 QEMU_ALIGNED(16);
-DEFINE_CMPXCHG_PAIR(cmpxchg8b, "cmpxchg8b", uint64_t, wr32)
+DEFINE_CMPXCHG_PAIR(cmpxchg8b, "cmpxchg8b", guest64, wr32)
 DEFINE_CMPXCHG_PAIR(cmpxchg16b, "cmpxchg16b", Uint128, wr64)
 
 static void cmpxchg8b(X86CPU *c, const Insn *i)
 {
     uint64_t lin = tcg_ea(c, i, 8, true);
 
-    RMW_LOCKED(uint64_t, c, i, lin, p, v, cmpxchg8b_host(c, p), cmpxchg8b_host(c, &v));
+    RMW_LOCKED(guest64, c, i, lin, p, v, cmpxchg8b_host(c, p), cmpxchg8b_host(c, &v));
     NEXT(c, i);
 }
 static void cmpxchg16b(X86CPU *c, const Insn *i)

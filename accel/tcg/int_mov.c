@@ -10,7 +10,7 @@
 #define LOAD_FORM(bits, form, EA)                                                                  \
     static void mov_##form##bits(X86CPU *c, const Insn *i)                                         \
     {                                                                                              \
-        const volatile uint##bits##_t *p = LD_FAST(bits, c, EA(c, i));                             \
+        const volatile guest##bits *p = LD_FAST(bits, c, EA(c, i));                             \
         if (unlikely(!p)) {                                                                        \
             return mov_ld##bits(c, i);                                                             \
         }                                                                                          \
@@ -118,7 +118,7 @@ static bool decode_plain_mov(Decode *d, Insn *out)
     }                                                                                              \
     static void mov##x##from##_f##to(X86CPU *c, const Insn *i)                                     \
     {                                                                                              \
-        const volatile uint##from##_t *p = LD_FAST(from, c, ea_flat(c, i));                        \
+        const volatile guest##from *p = LD_FAST(from, c, ea_flat(c, i));                        \
         if (unlikely(!p)) {                                                                        \
             return mov##x##from##_m##to(c, i);                                                     \
         }                                                                                          \
@@ -211,6 +211,11 @@ static bool decode_lea(Decode *d, Insn *out)
 /* ---- XCHG: with memory it locks, prefix or not ---- */
 
 #define DEFINE_XCHG(bits, type, mod, sfx)                                                          \
+    static inline type xchg_host##bits(type *p, type v)                                            \
+    {                                                                                              \
+        __asm__ volatile("xchg %" mod "0, %1" : "+r"(v), "+m"(*p) : : "memory");                   \
+        return v;                                                                                  \
+    }                                                                                              \
     static void xchg_rr##bits(X86CPU *c, const Insn *i)                                            \
     {                                                                                              \
         type a = rd##bits(c, i->rm), b = rd##bits(c, i->reg);                                      \
@@ -222,8 +227,10 @@ static bool decode_lea(Decode *d, Insn *out)
     {                                                                                              \
         uint64_t lin = tcg_ea(c, i, bits / 8, true);                                               \
         type b = rd##bits(c, i->reg), old;                                                         \
-        RMW_LOCKED(type, c, i, lin, p, v, old = __atomic_exchange_n(p, b, __ATOMIC_SEQ_CST),       \
-                   { old = v; v = b; });                                                           \
+        RMW_LOCKED(type, c, i, lin, p, v, old = xchg_host##bits(p, b), {                           \
+            old = v;                                                                               \
+            v = b;                                                                                 \
+        });                                                                                        \
         wr##bits(c, i->reg, old);                                                                  \
         NEXT(c, i);                                                                                \
     }

@@ -51,10 +51,10 @@
     DEFINE_SHIFT(name, 16, "w")                                                                    \
     DEFINE_SHIFT(name, 32, "k")                                                                    \
     DEFINE_SHIFT(name, 64, "q")                                                                    \
-    SHIFT_FORMS(name, 8, uint8_t, GET_BYTE, PUT_BYTE)                                              \
-    SHIFT_FORMS(name, 16, uint16_t, GET_WIDE, PUT_WIDE)                                            \
-    SHIFT_FORMS(name, 32, uint32_t, GET_WIDE, PUT_WIDE)                                            \
-    SHIFT_FORMS(name, 64, uint64_t, GET_WIDE, PUT_WIDE)
+    SHIFT_FORMS(name, 8, guest8, GET_BYTE, PUT_BYTE)                                              \
+    SHIFT_FORMS(name, 16, guest16, GET_WIDE, PUT_WIDE)                                            \
+    SHIFT_FORMS(name, 32, guest32, GET_WIDE, PUT_WIDE)                                            \
+    SHIFT_FORMS(name, 64, guest64, GET_WIDE, PUT_WIDE)
 SHIFT_OP(rol)
 SHIFT_OP(ror)
 SHIFT_OP(rcl)

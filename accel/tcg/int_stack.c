@@ -86,7 +86,7 @@ static void push_i(X86CPU *c, const Insn *i)
     {                                                                                              \
         uint64_t sp = c->regs[R_RSP] - 8;                                                          \
         const TlbEntry *e = tlb_slot(c, sp);                                                       \
-        volatile uint64_t *p = rmw_fast(e, sp, 8);                                                 \
+        volatile guest64 *p = rmw_fast(e, sp, 8);                                                 \
         if (unlikely(!p)) {                                                                        \
             return slow(c, i);                                                                     \
         }                                                                                          \
@@ -119,7 +119,7 @@ static void pop_r(X86CPU *c, const Insn *i)
 }
 static void pop_r64(X86CPU *c, const Insn *i)
 {
-    const volatile uint64_t *p = LD_FAST(64, c, c->regs[R_RSP]);
+    const volatile guest64 *p = LD_FAST(64, c, c->regs[R_RSP]);
 
     if (unlikely(!p)) {
         return pop_r(c, i);

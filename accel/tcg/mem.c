@@ -152,13 +152,13 @@ static inline uint64_t host_load(const void *h, unsigned size)
 {
     switch (size) {
     case 1:
-        return *(const volatile uint8_t *)h;
+        return *(const volatile guest8 *)h;
     case 2:
-        return *(const volatile uint16_t *)h;
+        return *(const volatile guest16 *)h;
     case 4:
-        return *(const volatile uint32_t *)h;
+        return *(const volatile guest32 *)h;
     default:
-        return *(const volatile uint64_t *)h;
+        return *(const volatile guest64 *)h;
     }
 }
 
@@ -166,16 +166,16 @@ static inline void host_store(void *h, uint64_t v, unsigned size)
 {
     switch (size) {
     case 1:
-        *(volatile uint8_t *)h = (uint8_t)v;
+        *(volatile guest8 *)h = (uint8_t)v;
         break;
     case 2:
-        *(volatile uint16_t *)h = (uint16_t)v;
+        *(volatile guest16 *)h = (uint16_t)v;
         break;
     case 4:
-        *(volatile uint32_t *)h = (uint32_t)v;
+        *(volatile guest32 *)h = (uint32_t)v;
         break;
     default:
-        *(volatile uint64_t *)h = v;
+        *(volatile guest64 *)h = v;
     }
 }
 

@@ -102,12 +102,18 @@ void tcg_st_slow(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned si
  * The entry is chosen by the first byte and the tag compared with the page of the last one: an
  * access that crosses into the next page can not match, as that page lives in another entry.
  */
+/* Values in guest memory, wherever they lie: the host allows any alignment as the guest does. */
+typedef uint8_t guest8 __attribute__((may_alias));
+typedef uint16_t guest16 __attribute__((aligned(1), may_alias));
+typedef uint32_t guest32 __attribute__((aligned(1), may_alias));
+typedef uint64_t guest64 __attribute__((aligned(1), may_alias));
+
 #define TCG_DEFINE_ACCESS(bits, type)                                                              \
     static inline type tcg_ld##bits(X86CPU *c, const Insn *i, uint64_t lin)                        \
     {                                                                                              \
         const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];           \
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->rtag)) {                    \
-            return *(volatile type *)(lin + e->addend);                                            \
+            return *(volatile guest##bits *)(lin + e->addend);                                     \
         }                                                                                          \
         return (type)tcg_ld_slow(c, i, lin, sizeof(type));                                         \
     }                                                                                              \
@@ -116,7 +122,7 @@ void tcg_st_slow(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned si
         const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];           \
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->wtag &&                     \
                    atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {                \
-            *(volatile type *)(lin + e->addend) = v;                                               \
+            *(volatile guest##bits *)(lin + e->addend) = v;                                        \
             /* Store, then look again: pairs with ram_block_code_mark()'s membarrier(2). The       \
              * compiler must not swap the two; the processor may. */                               \
             atomic_signal_fence(memory_order_seq_cst);                                             \
