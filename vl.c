@@ -570,6 +570,7 @@ static void setup_done(void)
         os_create_pidfile(args.pidfile, &error_fatal);
     }
     os_setup_post(&error_fatal);
+    rtcheck_start();
     if (!args.stopped) {
         vm_start(&error_fatal);
     }
@@ -580,6 +581,7 @@ static void setup_done(void)
 static void shut_down(void)
 {
     vm_shutdown();
+    rtcheck_stop();
     cpus_quit();
     monitor_cleanup();
     chardev_cleanup();

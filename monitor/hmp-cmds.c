@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* HMP commands. Where QMP has the same, HMP calls it and prints. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "accel/accel.h"
@@ -205,6 +206,15 @@ static void hmp_info_uuid(Monitor *mon, const char *args)
     qapi_free_uuid_info(u);
 }
 
+#ifdef CONFIG_RTCHECK
+static void hmp_info_rtcheck(Monitor *mon, const char *args)
+{
+    monitor_printf(mon, "mode: %s\nallocations on EVENT and VCPU threads: %" PRIu64
+                   "\nof them where allowed: %" PRIu64 "\n", rtcheck_mode(),
+                   rtcheck_alloc_count() + rtcheck_allowed_count(), rtcheck_allowed_count());
+}
+#endif
+
 const HmpCommand hmp_commands[] = {
     { "c", "", "resume the machine", hmp_cont },
     { "cont", "", "resume the machine", hmp_cont },
@@ -217,6 +227,9 @@ const HmpCommand hmp_commands[] = {
     { "info name", "", "show the name of the guest", hmp_info_name },
     { "info qtree", "", "show the devices", hmp_info_qtree },
     { "info registers", "[-a]", "show the registers of a CPU (-a: of all)", hmp_info_registers },
+#ifdef CONFIG_RTCHECK
+    { "info rtcheck", "", "count the allocations on realtime threads", hmp_info_rtcheck },
+#endif
     { "info status", "", "show the run state", hmp_info_status },
     { "info uuid", "", "show the UUID of the guest", hmp_info_uuid },
     { "info version", "", "show the version", hmp_info_version },

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "qemu/error.h"
 
 /* The C library's own entry points; it has no header for them. */
 void *__libc_malloc(size_t size);
@@ -22,7 +23,7 @@ void *__libc_memalign(size_t align, size_t size);
 void __libc_free(void *p);
 
 static atomic_bool armed, trapping;
-static _Atomic uint64_t counted;
+static _Atomic uint64_t counted, counted_allowed;
 static __thread unsigned allowed;
 
 void rtcheck_arm(bool trap)
@@ -31,6 +32,7 @@ void rtcheck_arm(bool trap)
 
     backtrace(warm_up, 2); /* its first call loads a library, which allocates */
     atomic_store(&counted, 0);
+    atomic_store(&counted_allowed, 0);
     atomic_store(&trapping, trap);
     atomic_store(&armed, true);
 }
@@ -38,6 +40,35 @@ void rtcheck_arm(bool trap)
 uint64_t rtcheck_alloc_count(void)
 {
     return atomic_load(&counted);
+}
+
+uint64_t rtcheck_allowed_count(void)
+{
+    return atomic_load(&counted_allowed);
+}
+
+void rtcheck_start(void)
+{
+    const char *how = getenv("QEMU_RTCHECK");
+
+    if (!how || strcmp(how, "trap") == 0) {
+        rtcheck_arm(true);
+    } else if (strcmp(how, "count") == 0) {
+        rtcheck_arm(false);
+    } else if (strcmp(how, "off") != 0) {
+        error_report("QEMU_RTCHECK=%s: must be trap, count or off", how);
+        exit(1);
+    }
+}
+
+const char *rtcheck_mode(void)
+{
+    return !atomic_load(&armed) ? "off" : atomic_load(&trapping) ? "trap" : "count";
+}
+
+void rtcheck_stop(void)
+{
+    atomic_store(&armed, false);
 }
 
 void rtcheck_allow_begin(void)
@@ -67,8 +98,12 @@ static QEMU_NOINLINE QEMU_NORETURN void trap(const char *what)
 
 static inline void note(const char *what)
 {
-    if (likely(!atomic_load_explicit(&armed, memory_order_relaxed)) || allowed ||
+    if (likely(!atomic_load_explicit(&armed, memory_order_relaxed)) ||
         qemu_thread_self_class() == THREAD_HELPER) {
+        return;
+    }
+    if (allowed) {
+        atomic_fetch_add(&counted_allowed, 1);
         return;
     }
     atomic_fetch_add(&counted, 1);

@@ -430,7 +430,11 @@ void tcg_rmw_code_hit(X86CPU *c)
     }
 }
 
-void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
+/*
+ * split_lock is held from begin to end, and only if an access lies in two pages: a condition in
+ * data, which Clang's analysis cannot follow.
+ */
+NO_TSA void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
 {
     struct TcgMmu *m = c->tcg->mmu;
     unsigned n;
@@ -454,7 +458,7 @@ void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned l
     }
 }
 
-void tcg_rmw_end(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len)
+NO_TSA void tcg_rmw_end(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len)
 {
     struct TcgMmu *m = c->tcg->mmu;
     Part p[2];

@@ -48,33 +48,33 @@ void simd_store(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
     switch (size) {
     case 1:
         tcg_st8(c, i, lin, *(const uint8_t *)buf);
-        break;
+        return;
     case 2:
         tcg_st16(c, i, lin, *(const uint16_t *)buf);
-        break;
+        return;
     case 4:
         tcg_st32(c, i, lin, *(const uint32_t *)buf);
-        break;
+        return;
     case 8:
         tcg_st64(c, i, lin, *(const uint64_t *)buf);
-        break;
+        return;
     case 16:
         if (likely(simd_store_direct(c, lin, buf, 16))) {
             return;
         }
-        goto slow;
+        break;
     case 32:
         if (likely(simd_store_direct(c, lin, buf, 32))) {
             return;
         }
-        /* fall through */
+        break;
     default:
-    slow:
-        if (unlikely(simd_ac_active(c) && (lin & (size < 16 ? 7 : 15)))) {
-            tcg_raise_err(c, i, EXCP_AC, 0);
-        }
-        tcg_st_buf(c, i, lin, buf, size);
+        break;
     }
+    if (unlikely(simd_ac_active(c) && (lin & (size < 16 ? 7 : 15)))) {
+        tcg_raise_err(c, i, EXCP_AC, 0);
+    }
+    tcg_st_buf(c, i, lin, buf, size);
 }
 
 /* ---- The common shapes ---- */

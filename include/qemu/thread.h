@@ -170,13 +170,26 @@ int qemu_thread_try_policy(int policy, int priority);
 #ifdef CONFIG_RTCHECK
 /* From now on an allocation on an EVENT or VCPU thread is counted, and aborts if trap is true. */
 void rtcheck_arm(bool trap);
+/* Allocations since then that were wrong, and those inside rtcheck_allow_begin/end. Any thread. */
 uint64_t rtcheck_alloc_count(void);
+uint64_t rtcheck_allowed_count(void);
+/*
+ * Start-up, when the guest may run next: arms as QEMU_RTCHECK of the environment says ("trap", which
+ * is the default, "count" or "off"); any other value ends the program. And its end, before things
+ * are freed.
+ */
+void rtcheck_start(void);
+void rtcheck_stop(void);
+/* "trap", "count" or "off", as it is now. Any thread. */
+const char *rtcheck_mode(void);
 /* Marks a bounded section of an EVENT/VCPU thread where allocation is meant (map edits, reset). */
 void rtcheck_allow_begin(void);
 void rtcheck_allow_end(void);
 /* Put first into a HELPER_ONLY function: once armed, a call on the wrong thread counts and traps. */
 void rtcheck_helper_only(const char *function);
 #else
+static inline void rtcheck_start(void) {}
+static inline void rtcheck_stop(void) {}
 static inline void rtcheck_allow_begin(void) {}
 static inline void rtcheck_allow_end(void) {}
 static inline void rtcheck_helper_only(const char *function) {}

@@ -5,7 +5,7 @@
 #define CPUS 4
 #define IPIS 20000
 
-static volatile u64 counter, plain[CPUS];
+static volatile u64 counter;
 static volatile u32 got[CPUS];
 
 static void count(void *arg)
