@@ -34,20 +34,18 @@ static Operand operand_of(const ZydisDecodedOperand *o)
     }
     switch (ZydisRegisterGetClass(o->reg.value)) {
     case ZYDIS_REGCLASS_GPR8:
+        r.where = W_GPR;
         r.high = o->reg.value >= ZYDIS_REGISTER_AH && o->reg.value <= ZYDIS_REGISTER_BH;
-        /* fall through */
+        /* Ids of the 8-bit class count AL CL DL BL AH CH DH BH SPL ... */
+        r.reg = o->reg.value <= ZYDIS_REGISTER_BL ? (uint8_t)(o->reg.value - ZYDIS_REGISTER_AL)
+                : r.high ? (uint8_t)(o->reg.value - ZYDIS_REGISTER_AH)
+                         : (uint8_t)(o->reg.value - ZYDIS_REGISTER_SPL + 4);
+        return r;
     case ZYDIS_REGCLASS_GPR16:
     case ZYDIS_REGCLASS_GPR32:
     case ZYDIS_REGCLASS_GPR64:
         r.where = W_GPR;
         r.reg = (uint8_t)ZydisRegisterGetId(o->reg.value);
-        if (ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_GPR8) {
-            /* Ids of the 8-bit class count AL CL DL BL AH CH DH BH SPL ... */
-            r.reg = o->reg.value <= ZYDIS_REGISTER_BL
-                        ? (uint8_t)(o->reg.value - ZYDIS_REGISTER_AL)
-                    : r.high ? (uint8_t)(o->reg.value - ZYDIS_REGISTER_AH)
-                             : (uint8_t)(o->reg.value - ZYDIS_REGISTER_SPL + 4);
-        }
         return r;
     default:
         r.where = W_OTHER;
