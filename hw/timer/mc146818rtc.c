@@ -10,6 +10,7 @@
 #include <time.h>
 #include "hw/isa.h"
 #include "hw/timer.h"
+#include "hw/timer/rtc-date.h"
 #include "qemu/runstate.h"
 
 enum { REG_SECONDS, REG_SECONDS_ALARM, REG_MINUTES, REG_MINUTES_ALARM, REG_HOURS, REG_HOURS_ALARM,
@@ -112,39 +113,36 @@ static unsigned decode_hour(const RtcState *s, uint8_t v)
 /* Brings the registers up to date. */
 static void rtc_refresh(RtcState *s)
 {
-    time_t t = (time_t)rtc_now_s(s);
-    struct tm tm;
+    RtcDate d;
 
     if (s->held) {
         return;
     }
-    gmtime_r(&t, &tm);
-    s->cmos[REG_SECONDS] = rtc_encode(s, (unsigned)tm.tm_sec);
-    s->cmos[REG_MINUTES] = rtc_encode(s, (unsigned)tm.tm_min);
-    s->cmos[REG_HOURS] = encode_hour(s, (unsigned)tm.tm_hour);
-    s->cmos[REG_DAY_OF_WEEK] = rtc_encode(s, ((unsigned)tm.tm_wday + s->dow_shift) % 7 + 1);
-    s->cmos[REG_DAY] = rtc_encode(s, (unsigned)tm.tm_mday);
-    s->cmos[REG_MONTH] = rtc_encode(s, (unsigned)tm.tm_mon + 1);
-    s->cmos[REG_YEAR] = rtc_encode(s, (unsigned)(tm.tm_year % 100));
-    s->cmos[REG_CENTURY] = rtc_encode(s, (unsigned)(tm.tm_year / 100 + 19));
+    d = rtc_date_from_seconds(rtc_now_s(s));
+    s->cmos[REG_SECONDS] = rtc_encode(s, d.second);
+    s->cmos[REG_MINUTES] = rtc_encode(s, d.minute);
+    s->cmos[REG_HOURS] = encode_hour(s, d.hour);
+    s->cmos[REG_DAY_OF_WEEK] = rtc_encode(s, (d.weekday + s->dow_shift) % 7 + 1);
+    s->cmos[REG_DAY] = rtc_encode(s, d.day);
+    s->cmos[REG_MONTH] = rtc_encode(s, d.month);
+    s->cmos[REG_YEAR] = rtc_encode(s, (unsigned)d.year % 100);
+    s->cmos[REG_CENTURY] = rtc_encode(s, (unsigned)d.year / 100);
 }
 
 /* Seconds since the epoch that the registers say. */
-static int64_t rtc_registers_s(RtcState *s, int *wday)
+static int64_t rtc_registers_s(const RtcState *s)
 {
-    struct tm tm = {
-        .tm_sec = (int)rtc_decode(s, s->cmos[REG_SECONDS]),
-        .tm_min = (int)rtc_decode(s, s->cmos[REG_MINUTES]),
-        .tm_hour = (int)decode_hour(s, s->cmos[REG_HOURS]),
-        .tm_mday = (int)rtc_decode(s, s->cmos[REG_DAY]),
-        .tm_mon = (int)rtc_decode(s, s->cmos[REG_MONTH]) - 1,
-        .tm_year = (int)(rtc_decode(s, s->cmos[REG_CENTURY]) * 100 +
-                         rtc_decode(s, s->cmos[REG_YEAR])) - 1900,
+    RtcDate d = {
+        .second = rtc_decode(s, s->cmos[REG_SECONDS]),
+        .minute = rtc_decode(s, s->cmos[REG_MINUTES]),
+        .hour = decode_hour(s, s->cmos[REG_HOURS]),
+        .day = rtc_decode(s, s->cmos[REG_DAY]),
+        .month = rtc_decode(s, s->cmos[REG_MONTH]),
+        .year = (int)(rtc_decode(s, s->cmos[REG_CENTURY]) * 100 +
+                      rtc_decode(s, s->cmos[REG_YEAR])),
     };
-    int64_t t = (int64_t)timegm(&tm);
 
-    *wday = tm.tm_wday;
-    return t;
+    return rtc_date_to_seconds(&d);
 }
 
 /* The registers were written: time goes on from them, the fraction of a second stays. */
@@ -152,10 +150,10 @@ static void rtc_set_from_registers(RtcState *s)
 {
     int64_t now = rtc_now_ns(s);
     int64_t fraction = now - floor_div(now, NANOSECONDS_PER_SECOND) * NANOSECONDS_PER_SECOND;
-    int wday;
-    int64_t t = rtc_registers_s(s, &wday) * NANOSECONDS_PER_SECOND + fraction;
+    int64_t seconds = rtc_registers_s(s), t = seconds * NANOSECONDS_PER_SECOND + fraction;
+    unsigned weekday = rtc_date_from_seconds(seconds).weekday;
 
-    s->dow_shift = (uint8_t)((rtc_decode(s, s->cmos[REG_DAY_OF_WEEK]) + 13 - (unsigned)wday) % 7);
+    s->dow_shift = (uint8_t)((rtc_decode(s, s->cmos[REG_DAY_OF_WEEK]) + 13 - weekday) % 7);
     if (s->held) {
         s->held_ns = t;
     } else {

@@ -3,6 +3,7 @@
 #include <time.h>
 #include "device-test.h"
 #include "hw/timer.h"
+#include "hw/timer/rtc-date.h"
 
 #define SEC NANOSECONDS_PER_SECOND
 #define IRQ isa_lines[8]
@@ -66,6 +67,35 @@ static void test_now(void)
     g_assert_cmphex(get(0x0b), ==, 0x02);
     g_assert_cmphex(get(0x0d), ==, 0x80);
     g_assert_cmpuint((y >> 4) * 10 + (y & 15), ==, (unsigned)tm.tm_year % 100);
+}
+
+/* Against the C library, forwards and back; and months and days that do not exist. */
+static void test_dates(void)
+{
+    for (int64_t t = -62135596800; t < 253402300800; t += 86400 * 11 + 12345) {
+        time_t tt = (time_t)t;
+        RtcDate d = rtc_date_from_seconds(t);
+        struct tm tm;
+
+        gmtime_r(&tt, &tm);
+        g_assert_cmpint(d.year, ==, tm.tm_year + 1900);
+        g_assert_cmpuint(d.month, ==, (unsigned)tm.tm_mon + 1);
+        g_assert_cmpuint(d.day, ==, (unsigned)tm.tm_mday);
+        g_assert_cmpuint(d.hour * 3600 + d.minute * 60 + d.second, ==,
+                         (unsigned)(tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec));
+        g_assert_cmpuint(d.weekday, ==, (unsigned)tm.tm_wday);
+        g_assert_cmpint(rtc_date_to_seconds(&d), ==, t);
+    }
+    for (unsigned month = 0; month < 100; month++) {
+        for (unsigned day = 0; day < 166; day += 5) {
+            RtcDate d = { .year = 2023, .month = month, .day = day, .hour = 77, .minute = 99,
+                          .second = 165 };
+            struct tm tm = { .tm_year = 123, .tm_mon = (int)month - 1, .tm_mday = (int)day,
+                             .tm_hour = 77, .tm_min = 99, .tm_sec = 165 };
+
+            g_assert_cmpint(rtc_date_to_seconds(&d), ==, (int64_t)timegm(&tm));
+        }
+    }
 }
 
 static void test_formats(void)
@@ -315,6 +345,7 @@ int main(int argc, char **argv)
     rtc_configure(rtc, &cfg);
     g_assert_true(device_realize(rtc, NULL, &error_abort));
     g_test_add_func("/rtc/now", test_now);
+    g_test_add_func("/rtc/dates", test_dates);
     g_test_add_func("/rtc/formats", test_formats);
     g_test_add_func("/rtc/set", test_set);
     g_test_add_func("/rtc/uip", test_uip);
