@@ -58,7 +58,7 @@ typedef struct CodePlace {
     hwaddr phys;
 } CodePlace;
 
-/* The instruction run under a shadow, TF, a breakpoint, or alone because it writes its own block. */
+/* The instruction run under a shadow, TF, a breakpoint, or alone as it writes its own block. */
 typedef struct EngineStep {
     bool active;
     bool debug;  /* tcg_single_step_wanted() when it began */

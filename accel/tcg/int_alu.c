@@ -319,7 +319,8 @@ enum { F1_R, F1_M, F1_MF, F1_LM, F1_COUNT };
     }
 #define OP1(name)                                                                                  \
     {                                                                                              \
-        [F1_R] = ROW(name, r), [F1_M] = ROW(name, m), [F1_MF] = ROW(name, mf), [F1_LM] = ROW(name, lm)                      \
+        [F1_R] = ROW(name, r), [F1_M] = ROW(name, m), [F1_MF] = ROW(name, mf),                     \
+        [F1_LM] = ROW(name, lm)                                                                    \
     }
 
 static InsnFn *const table2[][F_COUNT][SZ_COUNT] = {

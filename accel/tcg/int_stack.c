@@ -128,7 +128,7 @@ static void pop_r64(X86CPU *c, const Insn *i)
     c->regs[i->reg] = *p;
     NEXT(c, i);
 }
-/* An address made with RSP sees it incremented (SDM 2B, POP); RSP itself changes after the store. */
+/* An address made with RSP sees it incremented (SDM 2B, POP); RSP changes after the store. */
 static void pop_m(X86CPU *c, const Insn *i)
 {
     unsigned size = i->opsize;
