@@ -222,6 +222,7 @@ const HmpCommand hmp_commands[] = {
     { "help", "[cmd]", "show the commands", hmp_help },
     { "info chardev", "", "show the character devices", hmp_info_chardev },
     { "info cpus", "", "show the CPUs and their threads", hmp_info_cpus },
+    { "info jit", "", "show the statistics of the translator", hmp_info_jit },
     { "info kvm", "", "show whether KVM is in use", hmp_info_kvm },
     { "info mtree", "[-f]", "show the memory map (-f: as flat tables)", hmp_info_mtree },
     { "info name", "", "show the name of the guest", hmp_info_name },

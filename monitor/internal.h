@@ -66,6 +66,9 @@ typedef struct HmpCommand {
 extern const HmpCommand hmp_commands[];
 void hmp_execute(Monitor *mon, const char *line);
 
+/* jit-cmds.c */
+void hmp_info_jit(Monitor *mon, const char *args);
+
 /* hmp-mem.c */
 void hmp_x(Monitor *mon, const char *args);
 void hmp_xp(Monitor *mon, const char *args);

@@ -415,6 +415,7 @@ static void run_translated(X86CPU *c, TcgBlock *b, JitLink **link)
         jit_remember(c, b);
     }
     *link = jit_run(c, b);
+    c->tcg->jit->stat.exits_link += *link != NULL;
 }
 
 static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
@@ -448,6 +449,7 @@ static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
         run_block(c, b);
         if (c->tcg->jit) {
             c->tcg->jit->interp_next = false;
+            c->tcg->jit->stat.interp_blocks++;
         }
     }
 }

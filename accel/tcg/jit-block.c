@@ -191,10 +191,11 @@ void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc)
 }
 
 /* The interpreter does not need EFLAGS, only what is wanted in memory. */
-static void interp_call(JitCtx *x, unsigned index)
+static void interp_call(JitCtx *x, unsigned index, unsigned slow)
 {
     emit_mov_imm(&x->e, H_DX, (uintptr_t)x->tb);
-    emit_mov_imm(&x->e, H_AX, index);
+    emit_mov_imm(&x->e, H_AX,
+                 index | slow | (uint32_t)x->zi[index].mnemonic << JIT_CALL_MNEMONIC);
     emit_call(&x->e, x->j->interp_one);
 }
 
@@ -202,7 +203,7 @@ void jit_interp_inline(JitCtx *x)
 {
     jit_flags_save(x);
     jit_xmm_spill(x, x->s.dirty);
-    interp_call(x, x->index);
+    interp_call(x, x->index, 0);
     x->s = (JitState){ .flags = FLAGS_MEM };
 }
 
@@ -214,7 +215,7 @@ static void stub_emit(JitCtx *x, JitStub *s)
         emit_patch(e, s->rel[i], emit_here(e));
     }
     jit_xmm_spill(x, s->before.dirty);
-    interp_call(x, s->index);
+    interp_call(x, s->index, JIT_CALL_SLOW);
     if (s->kind == STUB_INTERP_END) {
         emit_op_rr(e, false, 0x31, H_AX, H_AX);
         emit_jmp(e, x->j->leave);
@@ -401,7 +402,7 @@ static void entry_stubs_emit(JitCtx *x)
 static void interp_last(JitCtx *x)
 {
     jit_settle(x);
-    interp_call(x, x->index);
+    interp_call(x, x->index, 0);
     jit_exit_engine(x);
 }
 
@@ -471,7 +472,7 @@ static bool block_emit(JitCtx *x)
     return true;
 }
 
-JitBlock *jit_translate(X86CPU *c, TcgBlock *tb)
+static JitBlock *translate(X86CPU *c, TcgBlock *tb)
 {
     Jit *j = c->tcg->jit;
     JitCtx *x = &j->ctx;
@@ -498,5 +499,17 @@ JitBlock *jit_translate(X86CPU *c, TcgBlock *tb)
     jb->tb = tb;
     tb->jit = jb;
     jit_commit(j, jb, (uint32_t)(x->e.p - (j->rw + jb->at)));
+    return jb;
+}
+
+JitBlock *jit_translate(X86CPU *c, TcgBlock *tb)
+{
+    JitStats *stat = &c->tcg->jit->stat;
+    uint64_t begin = jit_clock_ns(), ns;
+    JitBlock *jb = translate(c, tb);
+
+    ns = jit_clock_ns() - begin;
+    stat->longest_translation_ns = MAX(stat->longest_translation_ns, ns);
+    stat->refused += !jb;
     return jb;
 }

@@ -32,12 +32,18 @@ static __thread Jit *thread_jit;
  * One instruction in the interpreter. False: it does not simply go on behind it (control was
  * transferred, or a repeated instruction made way for an interrupt); RIP is right either way.
  */
-static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned index)
+static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
 {
     TcgCpu *t = c->tcg;
+    unsigned index = what & 0xff;
     Insn *one = t->jit->one;
     bool live = t->csr_live;
 
+    if (what & JIT_CALL_SLOW) {
+        t->jit->stat.slow_paths++;
+    } else {
+        t->jit->fallback[what >> JIT_CALL_MNEMONIC]++;
+    }
     t->block = tb;
     t->block_rip = tb->rip;
     one[0] = tb->insn[index];
@@ -231,6 +237,9 @@ void jit_kill(JitBlock *jb)
     if (jump->code == jb->code) {
         jump->tag = 0;
     }
+    j->stat.invalidated++;
+    j->stat.blocks--;
+    j->stat.bytes -= jb->size;
     jb->tb->jit = NULL;
     jb->tb = NULL;
 }
@@ -249,7 +258,7 @@ void jit_link(X86CPU *c, JitLink *l, TcgBlock *tb)
     l->next = tb->jit->incoming;
     tb->jit->incoming = l;
     emit_patch(&e, l->rel, tb->jit->code);
-    j->links++;
+    j->stat.links++;
 }
 
 void jit_restamp(TcgBlock *tb)
@@ -265,7 +274,8 @@ static void evict_oldest(Jit *j)
 
     if (jb->tb) {
         jit_kill(jb);
-        j->evicted++;
+        j->stat.invalidated--;
+        j->stat.evicted++;
     }
     j->tail = (j->tail + 1) % JIT_BLOCKS;
     j->used--;
@@ -283,10 +293,8 @@ static void evict_range(Jit *j, uint32_t from, uint32_t size)
     }
 }
 
-JitBlock *jit_alloc(Jit *j, uint32_t size)
+static void make_room(Jit *j, uint32_t size)
 {
-    JitBlock *jb;
-
     if (j->used == JIT_BLOCKS) {
         evict_oldest(j);
     }
@@ -295,6 +303,20 @@ JitBlock *jit_alloc(Jit *j, uint32_t size)
         j->fill = HEAD_ROOM;
     }
     evict_range(j, j->fill, size);
+}
+
+JitBlock *jit_alloc(Jit *j, uint32_t size)
+{
+    uint64_t evicted = j->stat.evicted;
+    uint64_t begin = jit_clock_ns();
+    JitBlock *jb;
+
+    make_room(j, size);
+    if (j->stat.evicted != evicted) {
+        uint64_t ns = jit_clock_ns() - begin;
+
+        j->stat.longest_eviction_ns = MAX(j->stat.longest_eviction_ns, ns);
+    }
     jb = &j->block[j->head];
     memset(jb, 0, sizeof(*jb));
     jb->j = j;
@@ -308,7 +330,9 @@ void jit_commit(Jit *j, JitBlock *jb, uint32_t size)
     j->fill = ROUND_UP(j->fill + size, 16);
     j->head = (j->head + 1) % JIT_BLOCKS;
     j->used++;
-    j->translated++;
+    j->stat.translated++;
+    j->stat.blocks++;
+    j->stat.bytes += size;
 }
 
 /* ---- Running ---- */
@@ -352,7 +376,7 @@ JitLink *jit_run(X86CPU *c, TcgBlock *tb)
 
     c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
     c->accel_area[AREA_EPOCH] = jump_epoch(c);
-    t->jit->entries++;
+    t->jit->stat.entries++;
     return t->jit->enter(c, tb->jit->code);
 }
 

@@ -8,13 +8,15 @@
  *
  * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block, its flags and exits),
  * jit-insn.c (instructions), jit-mem.c (memory operands), jit-flow.c (control flow), jit-simd.c
- * (vector instructions), emit.c (encoder).
+ * (vector instructions), jit-stats.c (for query-jit), emit.c (encoder).
  */
 #ifndef ACCEL_TCG_JIT_H
 #define ACCEL_TCG_JIT_H
 
+#include <time.h>
 #include "accel/tcg/emit.h"
 #include "accel/tcg/engine.h"
+#include "accel/jit-stats.h"
 
 
 /* Host registers while translated code runs. RAX, RCX, RDX are scratch, RSP is the host's stack. */
@@ -48,6 +50,12 @@ typedef struct JitJump {
     uint64_t tag;        /* RIP ^ epoch; 0: none (RIP 0 of epoch 0 is never entered) */
     const uint8_t *code;
 } JitJump;
+
+/* What of an instruction is given to the interpreter: index, mnemonic, and whether it is a slow
+ * case of one that was translated. */
+#define JIT_CALL_SLOW     BIT(8)
+#define JIT_CALL_MNEMONIC 16 /* shift */
+#define JIT_MNEMONICS     (ZYDIS_MNEMONIC_MAX_VALUE + 1)
 
 #define JIT_JUMP_BITS 12
 #define JIT_BLOCKS    (1u << 15)
@@ -120,16 +128,23 @@ struct Jit {
     /* Common code, executable view. */
     JitLink *(*enter)(X86CPU *c, const uint8_t *code);
     const uint8_t *leave;        /* RAX: JitLink or NULL; RIP is stored */
-    const uint8_t *interp_one;   /* RDX: TcgBlock, EAX: index */
+    const uint8_t *interp_one;   /* RDX: TcgBlock, EAX: index, JIT_CALL_* */
     const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
     Insn one[2];                 /* the instruction under interpretation, and an end record */
     JitCtx ctx;                  /* of the translation under way */
-    /* Statistics */
-    uint64_t translated, evicted, entries, links;
+    JitStats stat;
+    uint64_t fallback[JIT_MNEMONICS]; /* instructions left to the interpreter */
 };
 
+static inline uint64_t jit_clock_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
 static inline const Insn *jit_insn(const JitCtx *x)
 {
     return &x->tb->insn[x->index];

@@ -541,6 +541,7 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
     }
     m->pkey_pages |= w.u && (c->cr4 & CR4_PKE);
     entry_fill(c, e, &w, rights, access);
+    c->tcg->tlb_fills++;
     return e;
 }
 

@@ -59,6 +59,7 @@ typedef struct TcgCpu {
     /* Shadow in force for the instruction under way: a MOV SS under it makes no new one. */
     bool shadow_now;
     uint64_t icount;      /* instructions retired */
+    uint64_t tlb_fills;   /* statistics */
     bool csr_live;        /* the guest's MXCSR is in the host's register: tcg_fp_sync() */
     TcgException exc;
     sigjmp_buf jmp;

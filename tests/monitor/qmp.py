@@ -211,6 +211,21 @@ def several_monitors():
         assert a.event('RESUME')
 
 
+def translator_statistics():
+    with machine('-smp', '2') as g:
+        info = g.qmp.cmd('query-jit')
+        assert [c['cpu-index'] for c in info] == [0, 1], info
+        for c in info:
+            assert c['size'] > 0 and c['blocks'] <= c['translations'], c
+            counts = [f['count'] for f in c['top-fallbacks']]
+            assert counts == sorted(counts, reverse=True) and sum(counts) <= c['fallbacks'], c
+        # The guest is 16-bit code, which is interpreted.
+        assert info[0]['interpreted-blocks'] > 0 and info[0]['translations'] == 0, info
+    with Guest('-accel', 'tcg,one-insn=on', '-m', '16', '-bios', BIOS, '-display', 'none', '-nodefaults',
+               qmp=True) as g:
+        assert g.qmp.cmd('query-jit') == []
+
+
 def hmp_commands():
     path = tempfile.mktemp(prefix='qrt-hmp-')
     with machine('-monitor', f'unix:{path},server=on,wait=off') as g:
@@ -240,6 +255,7 @@ def hmp_commands():
         assert 'ram' in hmp('info mtree').lower()
         assert 'FlatView' in hmp('info mtree -f') or 'pc' in hmp('info mtree -f')
         assert 'dev:' in hmp('info qtree')
+        assert 'CPU #0: code cache' in hmp('info jit')
         assert '0xfb' in hmp('xp /4xb 0xfffffff0')
         assert 'sti' in hmp('xp /2i 0xfffffff0')
         assert 'Error' in hmp('x /4z 0')
@@ -255,6 +271,6 @@ try:
          input_may_be_split_anywhere, huge_command_is_refused, new_connection_after_the_old_one,
          stop_cont_and_reset_events, stop_and_cont_many_times, quit_ends_with_0,
          sigterm_is_an_orderly_end, cpus_have_real_threads, a_client_that_does_not_read,
-         several_monitors, hmp_commands)
+         several_monitors, translator_statistics, hmp_commands)
 finally:
     os.unlink(BIOS)
