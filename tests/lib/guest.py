@@ -188,7 +188,7 @@ class Guest:
         """Has the guest's /init run a line; returns its status and output."""
         start = self.cursor
         self.send(command + '\n')
-        m = self.expect(r'qrt: done (\d+)', timeout)
+        m = self.expect(r'qrt: done (\d+)\s', timeout)
         return int(m.group(1)), self.out[start:m.start()].decode(errors='replace')
 
     def wait(self, timeout=60):
