@@ -379,7 +379,7 @@ def sevenzip_job(threads):
         return [float(matching(r'^Tot:\s+\d+\s+\d+\s+(\d+)', out, '7zz').group(1))]
     goals = {'least': 2.5, 'aim': 4.5} if threads == 1 else {}
     return program_job(name, [Item(name, 'MIPS', **goals)], command, parse,
-                       f'7zz b -mmt{threads}, {threads} vCPUs', cpus=threads, timeout=600)
+                       f'7zz b -mmt{threads}, {threads} vCPUs', cpus=threads, timeout=1800)
 
 
 def openssl_job(name, evp, least, aim):
