@@ -341,7 +341,7 @@ bool cpu_thread_start(CPUState *cpu, Error **errp)
     atomic_store(&cpu->pause_wanted, true);
     event_word_set(&cpu->control, CPU_REQ_STOP);
     snprintf(name, sizeof(name), "CPU %u/%s", cpu->index, current_accel->thread_name);
-    if (!qemu_thread_create(&cpu->thread, name, THREAD_VCPU, cpu_thread_fn, &start, errp)) {
+    if (!qemu_thread_create_vcpu(&cpu->thread, name, cpu->index, cpu_thread_fn, &start, errp)) {
         return false;
     }
     cpus_wait(start_finished, &start);

@@ -78,7 +78,7 @@ bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **err
     HostLimits h;
     bool ok;
 
-    if (!cfg->enabled && cfg->mem_lock == MEM_LOCK_OFF) {
+    if (!cfg->enabled && cfg->mem_lock == MEM_LOCK_OFF && !cfg->profile_count) {
         return true;
     }
     host_limits_read(&h, cfg);
@@ -89,7 +89,9 @@ bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **err
         ok = cfg->mem_lock == MEM_LOCK_OFF || lock_memory(cfg->mem_lock, errp);
     }
     host_limits_free(&h);
-    if (ok && cfg->enabled) {
+    if (ok && cfg->profile_count) {
+        qemu_init_realtime_profile(&cfg->profiles[0]);
+    } else if (ok && cfg->enabled) {
         qemu_init_realtime(cfg->policy, cfg->max_priority);
     }
     return ok;

@@ -21,6 +21,10 @@ bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **err
                    cfg->max_priority);
         return false;
     }
+    if (cfg->profile_count) {
+        error_setg(errp, "-realtime: profiles are not supported on Windows; run on Linux");
+        return false;
+    }
     if (cfg->mem_lock != MEM_LOCK_OFF) {
         error_setg(errp, "locking memory (-realtime, -overcommit mem-lock): not supported on "
                          "Windows; run on Linux, or say mlock=off");

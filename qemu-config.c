@@ -12,6 +12,7 @@
 #define B(name, help) { name, QEMU_OPT_BOOL, help }
 #define N(name, help) { name, QEMU_OPT_NUMBER, help }
 #define Z(name, help) { name, QEMU_OPT_SIZE, help }
+#define L(name, help) { name, QEMU_OPT_LIST, help }
 #define END           { NULL }
 
 static const QemuOptDesc machine_desc[] = {
@@ -61,11 +62,14 @@ static const QemuOptDesc global_desc[] = {
 };
 static const QemuOptDesc realtime_desc[] = {
     S("maxprio", "priority of event threads, 2 to 99; CPUs get one less"),
-    S("policy", "rr or fifo"),
+    S("policy", "rr or fifo; other in a named profile (id=)"),
     S("mlock", "lock memory: on, off or on-fault"),
-    S("vcpus", "not yet supported"), S("vcpu-affinity", "not yet supported"),
-    S("event-affinity", "not yet supported"), S("latency-warn", "not yet supported"),
-    S("check", "not yet supported"), END
+    L("vcpus", "the CPUs that are realtime: all, 1-3, 0,2, ^0"),
+    L("vcpu-affinity", "host CPUs: the first realtime CPU runs on the first, and so on"),
+    L("event-affinity", "host CPUs that event threads may run on"),
+    S("latency-warn", "us a CPU may be held off before an event tells"),
+    B("cpu-dma-latency", "keep the host's CPUs out of deep idle states (on)"),
+    B("check", "print what of the host is in the way of realtime, and exit"), END
 };
 static const QemuOptDesc overcommit_desc[] = {
     S("mem-lock", "lock memory: on, off or on-fault"),

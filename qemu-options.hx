@@ -111,7 +111,7 @@ Read option groups from a file: sections "[group]" or "[group "id"]", each follo
 
 = Realtime
 
--realtime [maxprio=N][,policy=rr|fifo][,mlock=on|off|on-fault]
+-realtime [maxprio=N][,policy=rr|fifo|other][,mlock=on|off|on-fault][,PROP=VALUE...]
 @group realtime
 @optional
 > run the machine with bounded latency: event threads with
@@ -119,10 +119,17 @@ Read option groups from a file: sections "[group]" or "[group "id"]", each follo
 Run the machine's threads under a realtime scheduling policy and lock memory. Everything is checked before the guest runs; what the host does not permit ends the program with a message that says how to permit it.
 
 * maxprio=N: from 2 to 99. Threads that serve devices get priority N, those that run CPUs N-1, so that what answers a CPU always outranks it. Without it no policy is changed.
-* policy=rr|fifo: the policy; rr if left out.
+* policy=rr|fifo: the policy; rr if left out. policy=other, in a named profile: none is realtime.
 * mlock=on|off|on-fault: lock all memory now, not at all, or each page when it is first used. On if left out.
+* vcpus=LIST: the CPUs that are realtime: all (if left out), 1-3, 0,2, or ^0 for all but 0.
+* vcpu-affinity=LIST: host CPUs; the first realtime CPU runs on the first of them, and so on.
+* event-affinity=LIST: host CPUs that event threads may run on.
+* latency-warn=US: microseconds a CPU may be held off before an event tells.
+* cpu-dma-latency=on|off: keep the host's CPUs out of deep idle states while realtime. On if left out.
+* id=NAME: a profile. Several can be given; the first is in force at start, and monitors or the guest (-device realtime-switch) change to another while the guest runs.
+* check: print what of the host is in the way of realtime, and exit.
 
-"-realtime" alone locks memory. If it is given several times the options add up.
+"-realtime" alone locks memory. Several without id add up.
 
 -overcommit [mem-lock=on|off|on-fault][,cpu-pm=on|off]
 @group overcommit

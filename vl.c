@@ -23,7 +23,13 @@
 #include "qemu/opts.h"
 #include "qemu/os.h"
 #include "qemu/runstate.h"
+#include "realtime/options.h"
+#include "realtime/profile.h"
 #include "target/i386/cpu.h"
+#if __has_include("realtime/host-check.h")
+#include "realtime/host-check.h"
+#define HAVE_HOST_CHECK 1
+#endif
 
 #define MAX_SERIAL 4
 #define MAX_RAM    (1 * TiB)
@@ -41,7 +47,7 @@ static struct {
 
 static MachineOpts machine_opts;
 static NameOpts name_opts;
-static RealtimeConfig realtime_config;
+static RealtimeOptions realtime_options;
 static QemuThread main_thread;
 
 /* ---- The command line ---- */
@@ -280,25 +286,52 @@ static void on_signal(void)
     qemu_system_shutdown_request(SHUTDOWN_CAUSE_HOST_SIGNAL);
 }
 
+static void warn_line(void *opaque, const char *text)
+{
+    warn_report("%s", text);
+}
+
+/* -realtime check: prints what of this host is in the way. */
+static QEMU_NORETURN void check_host(void)
+{
+#ifdef HAVE_HOST_CHECK
+    exit(realtime_host_check_print(stdout) ? 0 : 1);
+#else
+    error_report("-realtime check: this build has no check of the host; leave 'check' out");
+    exit(1);
+#endif
+}
+
+static void setup_realtime(void)
+{
+    RealtimeConfig *cfg = &realtime_options.config;
+    RealtimeCpus cpus;
+
+    realtime_cpus_read(&cpus, machine_config.smp.maxcpus);
+    realtime_options_parse(&cpus, &realtime_options, &error_fatal);
+    if (realtime_options.check) {
+        check_host();
+    }
+    cfg->mem_merge_wanted = machine_opts.mem_merge_set && machine_opts.mem_merge;
+    accel_cpu_pm = realtime_options.cpu_pm;
+    realtime_options_warnings(&cpus, &realtime_options, warn_line, NULL);
+}
+
 static void setup_process(void)
 {
-    bool cpu_pm = false;
-
     opts_apply_msg(qemu_find_opts_singleton("msg"), name_opts.guest);
     if (name_opts.process) {
         os_set_proc_name(name_opts.process);
     }
-    opts_parse_realtime(&realtime_config, &cpu_pm, &error_fatal);
-    realtime_config.vcpus = machine_config.smp.cpus;
-    realtime_config.mem_merge_wanted = machine_opts.mem_merge_set && machine_opts.mem_merge;
-    accel_cpu_pm = cpu_pm;
+    setup_realtime();
     if (args.daemonize) {
         os_daemonize(&error_fatal);
         chardev_forbid_stdio("-daemonize");
     }
-    os_prioritize(&realtime_config,
+    os_prioritize(&realtime_options.config,
                   machine_config.ram_size + HEADROOM + machine_config.smp.maxcpus * HEADROOM_PER_VCPU,
                   &error_fatal);
+    realtime_profiles_init(realtime_options.profiles, realtime_options.config.profile_count);
     if (!qemu_thread_adopt_self(&main_thread, "main", THREAD_EVENT, &error_fatal)) {
         exit(1);
     }
@@ -569,6 +602,7 @@ static void setup_done(void)
     if (args.pidfile) {
         os_create_pidfile(args.pidfile, &error_fatal);
     }
+    realtime_start(accel_irqchip && accel_irqchip->kernel_pit);
     os_setup_post(&error_fatal);
     rtcheck_start();
     if (!args.stopped) {
@@ -580,6 +614,7 @@ static void setup_done(void)
 
 static void shut_down(void)
 {
+    realtime_stop();
     vm_shutdown();
     rtcheck_stop();
     cpus_quit();

@@ -227,6 +227,8 @@ const HmpCommand hmp_commands[] = {
     { "info mtree", "[-f]", "show the memory map (-f: as flat tables)", hmp_info_mtree },
     { "info name", "", "show the name of the guest", hmp_info_name },
     { "info qtree", "", "show the devices", hmp_info_qtree },
+    { "info realtime", "", "show what the kernel says of threads and locked memory",
+      hmp_info_realtime },
     { "info registers", "[-a]", "show the registers of a CPU (-a: of all)", hmp_info_registers },
 #ifdef CONFIG_RTCHECK
     { "info rtcheck", "", "count the allocations on realtime threads", hmp_info_rtcheck },
@@ -236,6 +238,8 @@ const HmpCommand hmp_commands[] = {
     { "info version", "", "show the version", hmp_info_version },
     { "q", "", "end the program", hmp_quit },
     { "quit", "", "end the program", hmp_quit },
+    { "realtime_profile", "name", "give the threads a profile of -realtime id=",
+      hmp_realtime_profile },
     { "s", "", "pause the machine", hmp_stop },
     { "stop", "", "pause the machine", hmp_stop },
     { "system_powerdown", "", "press the power button", hmp_system_powerdown },

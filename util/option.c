@@ -204,6 +204,7 @@ static bool check_type(const QemuOptDesc *d, const char *value, Error **errp)
     case QEMU_OPT_SIZE:
         return parse_size(d->name, value, &number, errp);
     case QEMU_OPT_STRING:
+    case QEMU_OPT_LIST: /* which numbers there are, its user knows */
         break;
     }
     return true;
@@ -321,6 +322,21 @@ static void add_flag(GArray *pairs, const QemuOptsList *list, const char *word)
     pairs_add(pairs, g_strdup(off ? word + 2 : word), g_strdup(off ? "off" : "on"));
 }
 
+/* "2" after "vcpus=0": no key begins so. */
+static bool add_to_list(GArray *pairs, const QemuOptsList *list, const char *word)
+{
+    Pair *last = pairs->len ? &g_array_index(pairs, Pair, pairs->len - 1) : NULL;
+    const QemuOptDesc *d = last ? find_desc(list, last->key) : NULL;
+
+    if (!d || d->type != QEMU_OPT_LIST || (!g_ascii_isdigit(*word) && *word != '^')) {
+        return false;
+    }
+    char *longer = g_strconcat(last->value, ",", word, NULL);
+    g_free(last->value);
+    last->value = longer;
+    return true;
+}
+
 static bool split_text(GArray *pairs, const QemuOptsList *list, const char *text, bool *help,
                        Error **errp)
 {
@@ -344,7 +360,7 @@ static bool split_text(GArray *pairs, const QemuOptsList *list, const char *text
             *help = true;
         } else if (first && list->implied_opt_name) {
             pairs_add(pairs, g_strdup(list->implied_opt_name), g_strdup(word));
-        } else if (*word) {
+        } else if (*word && !add_to_list(pairs, list, word)) {
             add_flag(pairs, list, word);
         }
         g_free(word);
@@ -581,7 +597,7 @@ bool qemu_opts_has_help(const QemuOpts *opts)
 
 void qemu_opts_print_help(const QemuOptsList *list)
 {
-    static const char *const types[] = { "<str>", "<bool (on/off)>", "<num>", "<size>" };
+    static const char *const types[] = { "<str>", "<bool (on/off)>", "<num>", "<size>", "<list>" };
 
     printf("%s options:\n", list->name);
     for (const QemuOptDesc *d = list->desc; d && d->name; d++) {

@@ -28,9 +28,8 @@ static __thread ThreadClass self_class = THREAD_HELPER;
 static pthread_mutex_t registry_lock;
 static QemuThread *registry;
 
-static int realtime_policy;
-static int realtime_max_priority;
-static atomic_bool realtime_enabled;
+static _Atomic(const QemuRealtimeProfile *) realtime_profile; /* in force; NULL: none */
+static QemuCpuSet process_affinity; /* what the process was started with */
 
 /* ---- Mutexes ---- */
 
@@ -222,25 +221,53 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns)
 
 /* ---- Realtime parameters ---- */
 
+void qemu_init_realtime_profile(const QemuRealtimeProfile *p)
+{
+    QemuSched s;
+
+    if (qemu_thread_get_sched(0, &s) == 0) {
+        process_affinity = s.affinity;
+    }
+    atomic_store(&realtime_profile, p);
+}
+
 void qemu_init_realtime(int policy, int max_priority)
 {
-    realtime_policy = policy;
-    realtime_max_priority = max_priority;
-    atomic_store(&realtime_enabled, true);
+    static QemuRealtimeProfile p = { .name = "default", .realtime = true };
+
+    p.policy = policy;
+    p.max_priority = max_priority;
+    memset(&p.vcpus, 0xff, sizeof(p.vcpus));
+    memset(p.vcpu_cpu, 0xff, sizeof(p.vcpu_cpu));
+    qemu_init_realtime_profile(&p);
+}
+
+const QemuRealtimeProfile *qemu_realtime_profile(void)
+{
+    return atomic_load_explicit(&realtime_profile, memory_order_acquire);
+}
+
+void qemu_realtime_set_profile(const QemuRealtimeProfile *p)
+{
+    atomic_store(&realtime_profile, p);
 }
 
 bool qemu_realtime_is_enabled(void)
 {
-    return atomic_load_explicit(&realtime_enabled, memory_order_acquire);
+    const QemuRealtimeProfile *p = qemu_realtime_profile();
+    return p && p->realtime;
 }
 
 void qemu_realtime_get_parameters(int *policy, int *max_priority)
 {
-    *policy = realtime_policy;
-    *max_priority = realtime_max_priority;
+    const QemuRealtimeProfile *p = qemu_realtime_profile();
+    bool on = p && p->realtime;
+
+    *policy = on ? p->policy : SCHED_OTHER;
+    *max_priority = on ? p->max_priority : 0;
 }
 
-/* ---- Policy of a thread ---- */
+/* ---- Policy and affinity of a thread ---- */
 
 static const char *policy_name(int policy)
 {
@@ -254,54 +281,100 @@ static const char *policy_name(int policy)
     }
 }
 
-/* What class cls gets; false: whatever the process was started with stays. */
-static bool class_policy(ThreadClass cls, int *policy, int *priority)
+_Static_assert(sizeof(cpu_set_t) == sizeof(QemuCpuSet), "both are 1024 bits");
+
+int qemu_thread_set_policy(pid_t tid, int policy, int priority)
 {
-    if (cls == THREAD_HELPER) {
-        *policy = SCHED_OTHER;
-        *priority = 0;
+    struct sched_param sp = { .sched_priority = priority };
+    /* So that neither child processes nor threads that a library makes inherit it. */
+    return sched_setscheduler(tid, policy | SCHED_RESET_ON_FORK, &sp) < 0 ? errno : 0;
+}
+
+int qemu_thread_set_affinity(pid_t tid, const QemuCpuSet *cpus)
+{
+    cpu_set_t set;
+
+    memcpy(&set, cpus, sizeof(set)); /* both are arrays of 64-bit words */
+    return sched_setaffinity(tid, sizeof(set), &set) < 0 ? errno : 0;
+}
+
+int qemu_thread_get_sched(pid_t tid, QemuSched *s)
+{
+    struct sched_param sp = { 0 };
+    cpu_set_t set;
+    int policy = sched_getscheduler(tid);
+
+    memset(s, 0, sizeof(*s));
+    CPU_ZERO(&set);
+    if (policy < 0 || sched_getparam(tid, &sp) < 0 ||
+        sched_getaffinity(tid, sizeof(set), &set) < 0) {
+        return errno;
+    }
+    s->policy = policy & ~SCHED_RESET_ON_FORK;
+    s->reset_on_fork = policy & SCHED_RESET_ON_FORK;
+    s->priority = sp.sched_priority;
+    s->affinity_known = true;
+    memcpy(&s->affinity, &set, sizeof(set));
+    return 0;
+}
+
+bool qemu_thread_wanted(const QemuThread *t, const QemuRealtimeProfile *p, QemuSched *s)
+{
+    bool chosen = t->vcpu < 0 || (p && qemu_cpu_set_has(&p->vcpus, (unsigned)t->vcpu));
+
+    memset(s, 0, sizeof(*s));
+    s->policy = SCHED_OTHER;
+    s->reset_on_fork = true;
+    if (p && p->affinity) {
+        s->affinity_known = true;
+        s->affinity = process_affinity;
+    }
+    if (t->cls == THREAD_HELPER) {
         return true;
     }
-    if (!qemu_realtime_is_enabled()) {
+    if (!p) {
         return false;
     }
-    qemu_realtime_get_parameters(policy, priority);
-    if (cls == THREAD_VCPU) {
-        *priority -= 1;
+    if (p->realtime && chosen) {
+        s->policy = p->policy;
+        s->priority = p->max_priority - (t->cls == THREAD_VCPU);
+    }
+    if (t->cls == THREAD_EVENT && p->event_pinned) {
+        s->affinity = p->event_affinity;
+    } else if (t->vcpu >= 0 && t->vcpu < QEMU_VCPUS_MAX && p->vcpu_cpu[t->vcpu] >= 0) {
+        memset(&s->affinity, 0, sizeof(s->affinity));
+        qemu_cpu_set_add(&s->affinity, (unsigned)p->vcpu_cpu[t->vcpu]);
     }
     return true;
 }
 
-/*
- * Gives the calling thread its class's policy and reads it back. SCHED_RESET_ON_FORK, so that
- * neither child processes nor threads that a library makes inherit it. Returns an errno.
- */
-static int policy_apply_self(ThreadClass cls)
+/* Gives the calling thread what the profile in force says, and reads it back. Returns an errno. */
+static int sched_apply_self(const QemuThread *t)
 {
-    int policy, priority, err = 0;
+    QemuSched want, got;
+    int err = 0, err_affinity = 0;
 
-    if (!class_policy(cls, &policy, &priority)) {
+    if (!qemu_thread_wanted(t, qemu_realtime_profile(), &want)) {
         return 0;
     }
-    struct sched_param sp = { .sched_priority = priority };
-    if (sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &sp) < 0) {
-        err = errno;
+    if (want.affinity_known) {
+        err_affinity = qemu_thread_set_affinity(0, &want.affinity);
     }
-    int now = sched_getscheduler(0);
-    struct sched_param got = { 0 };
-    if (now < 0 || sched_getparam(0, &got) < 0) {
-        return errno;
+    err = qemu_thread_set_policy(0, want.policy, want.priority);
+    int err_read = qemu_thread_get_sched(0, &got);
+    if (err_read) {
+        return err_read;
     }
-    now &= ~SCHED_RESET_ON_FORK;
-    if (cls == THREAD_HELPER) {
+    if (t->cls == THREAD_HELPER) {
         /* A filter may forbid the call; a thread that is not realtime anyway needs no help. */
-        bool is_realtime = got.sched_priority > 0 || now == SCHED_FIFO || now == SCHED_RR;
+        bool is_realtime = got.priority > 0 || got.policy == SCHED_FIFO || got.policy == SCHED_RR;
         return is_realtime ? (err ? err : EPERM) : 0;
     }
-    if (err) {
-        return err;
+    if (err || err_affinity) {
+        return err ? err : err_affinity;
     }
-    return now == policy && got.sched_priority == priority ? 0 : EPERM;
+    bool pinned = !want.affinity_known || qemu_cpu_set_within(&got.affinity, &want.affinity);
+    return got.policy == want.policy && got.priority == want.priority && pinned ? 0 : EPERM;
 }
 
 int qemu_thread_try_policy(int policy, int priority)
@@ -364,12 +437,11 @@ static void registry_take(void)
     pthread_mutex_lock(&registry_lock);
 }
 
+/* The list is held. */
 static void registry_add(QemuThread *t)
 {
-    registry_take();
     t->next = registry;
     registry = t;
-    pthread_mutex_unlock(&registry_lock);
 }
 
 static void registry_remove(QemuThread *t)
@@ -383,6 +455,21 @@ static void registry_remove(QemuThread *t)
     }
     atomic_store(&t->tid, 0);
     pthread_mutex_unlock(&registry_lock);
+}
+
+void qemu_threads_hold(void)
+{
+    registry_take();
+}
+
+void qemu_threads_release(void)
+{
+    pthread_mutex_unlock(&registry_lock);
+}
+
+QemuThread *qemu_threads_next(const QemuThread *t)
+{
+    return t ? t->next : registry;
 }
 
 void qemu_thread_foreach(void (*fn)(const QemuThread *t, void *opaque), void *opaque)
@@ -405,6 +492,7 @@ typedef struct ThreadStart {
     EventWord done;
 } ThreadStart;
 
+/* The list is held. */
 static void thread_bind_self(QemuThread *t)
 {
     self_thread = t;
@@ -422,12 +510,15 @@ static void *thread_trampoline(void *opaque)
     void *arg = start->arg;
 
     pthread_setname_np(pthread_self(), t->name);
-    int err = policy_apply_self(t->cls);
+    /* In one go: whoever switches profiles finds it in the list, or has switched before. */
+    registry_take();
+    int err = sched_apply_self(t);
     if (!err) {
-        if (t->cls != THREAD_HELPER && qemu_realtime_is_enabled()) {
-            stack_touch_self(QEMU_THREAD_STACK_SIZE);
-        }
         thread_bind_self(t);
+    }
+    pthread_mutex_unlock(&registry_lock);
+    if (!err && t->cls != THREAD_HELPER && qemu_realtime_profile()) {
+        stack_touch_self(QEMU_THREAD_STACK_SIZE);
     }
     start->err = err;
     event_word_set(&start->done, 1); /* start is gone from here on */
@@ -453,32 +544,31 @@ static void signals_for_children(sigset_t *set)
     }
 }
 
-static void thread_fill(QemuThread *t, const char *name, ThreadClass cls)
+static void thread_fill(QemuThread *t, const char *name, ThreadClass cls, int vcpu)
 {
     memset(t, 0, sizeof(*t));
     t->cls = cls;
+    t->vcpu = vcpu;
     snprintf(t->name, sizeof(t->name), "%s", name);
 }
 
-static void policy_refused(Error **errp, const char *name, ThreadClass cls, int err)
+static void policy_refused(Error **errp, const QemuThread *t, int err)
 {
-    int policy = SCHED_OTHER, priority = 0;
+    QemuSched want;
 
-    class_policy(cls, &policy, &priority);
-    error_setg_errno(errp, err, "thread '%s': the host refused policy %s, priority %d", name,
-                     policy_name(policy), priority);
+    qemu_thread_wanted(t, qemu_realtime_profile(), &want);
+    error_setg_errno(errp, err, "thread '%s': the host refused policy %s, priority %d%s", t->name,
+                     policy_name(want.policy), want.priority,
+                     want.affinity_known ? ", or the affinity of the profile" : "");
 }
 
-bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *(*fn)(void *),
-                        void *arg, Error **errp)
+static bool thread_create(QemuThread *t, void *(*fn)(void *), void *arg, Error **errp)
 {
     ThreadStart start = { .t = t, .fn = fn, .arg = arg };
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t blocked, old;
 
-    rtcheck_helper_only(__func__);
-    thread_fill(t, name, cls);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, QEMU_THREAD_STACK_SIZE);
     signals_for_children(&blocked);
@@ -487,16 +577,32 @@ bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (err) {
-        error_setg_errno(errp, err, "cannot make thread '%s'", name);
+        error_setg_errno(errp, err, "cannot make thread '%s'", t->name);
         return false;
     }
     event_word_wait(&start.done, INT64_MAX);
     if (start.err) {
         pthread_join(thread, NULL);
-        policy_refused(errp, name, cls, start.err);
+        policy_refused(errp, t, start.err);
         return false;
     }
     return true;
+}
+
+bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *(*fn)(void *),
+                        void *arg, Error **errp)
+{
+    rtcheck_helper_only(__func__);
+    thread_fill(t, name, cls, -1);
+    return thread_create(t, fn, arg, errp);
+}
+
+bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, void *(*fn)(void *),
+                             void *arg, Error **errp)
+{
+    rtcheck_helper_only(__func__);
+    thread_fill(t, name, THREAD_VCPU, (int)vcpu);
+    return thread_create(t, fn, arg, errp);
 }
 
 void *qemu_thread_join(QemuThread *t)
@@ -512,23 +618,27 @@ void *qemu_thread_join(QemuThread *t)
 
 bool qemu_thread_adopt_self(QemuThread *t, const char *name, ThreadClass cls, Error **errp)
 {
-    thread_fill(t, name, cls);
-    int err = policy_apply_self(cls);
+    thread_fill(t, name, cls, -1);
+    registry_take();
+    int err = sched_apply_self(t);
+    pthread_mutex_unlock(&registry_lock);
     if (err) {
-        policy_refused(errp, name, cls, err);
+        policy_refused(errp, t, err);
         return false;
     }
     /* The first thread's name is the process's name, which tools look for: it stays. */
     if (syscall(SYS_gettid) != getpid()) {
         pthread_setname_np(pthread_self(), t->name);
     }
-    if (cls != THREAD_HELPER && qemu_realtime_is_enabled()) {
+    if (cls != THREAD_HELPER && qemu_realtime_profile()) {
         stack_touch_self(QEMU_THREAD_STACK_SIZE);
     }
     if (self_thread) {
         registry_remove(self_thread);
     }
+    registry_take();
     thread_bind_self(t);
+    pthread_mutex_unlock(&registry_lock);
     return true;
 }
 

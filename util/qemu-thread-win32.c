@@ -107,6 +107,16 @@ void qemu_init_realtime(int policy, int max_priority)
     abort();
 }
 
+void qemu_init_realtime_profile(const QemuRealtimeProfile *p)
+{
+    qemu_init_realtime(p->policy, p->max_priority);
+}
+
+const QemuRealtimeProfile *qemu_realtime_profile(void)
+{
+    return NULL;
+}
+
 bool qemu_realtime_is_enabled(void)
 {
     return false;
@@ -165,6 +175,7 @@ static void fill(QemuThread *t, const char *name, ThreadClass cls)
 {
     memset(t, 0, sizeof(*t));
     t->cls = cls;
+    t->vcpu = -1;
     snprintf(t->name, sizeof(t->name), "%s", name);
 }
 
@@ -183,6 +194,16 @@ bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *
         free(start);
         return false;
     }
+    return true;
+}
+
+bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, void *(*fn)(void *),
+                             void *arg, Error **errp)
+{
+    if (!qemu_thread_create(t, name, THREAD_VCPU, fn, arg, errp)) {
+        return false;
+    }
+    t->vcpu = (int)vcpu;
     return true;
 }
 

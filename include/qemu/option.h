@@ -15,6 +15,7 @@ typedef enum QemuOptType {
     QEMU_OPT_BOOL,   /* on/off (yes/no, true/false, y/n) */
     QEMU_OPT_NUMBER, /* unsigned 64 bit, decimal or 0x hex */
     QEMU_OPT_SIZE,   /* bytes, with suffix and fraction: 1.5G */
+    QEMU_OPT_LIST,   /* numbers and ranges: 0,2-3 (its commas need not be doubled) */
 } QemuOptType;
 
 typedef struct QemuOptDesc {
@@ -45,7 +46,8 @@ bool id_wellformed(const char *id);
  * Parses text into a set of list: a new one, or the one with the same id (or none) if the list
  * merges. A key the list does not know, a value of the wrong type or an id in use is an error that
  * names it. In a word without '=', KEY means KEY=on and noKEY means KEY=off; "help" and "?" are
- * kept for qemu_opts_has_help(). Of a key given twice the last value counts.
+ * kept for qemu_opts_has_help(). Of a key given twice the last value counts. After a key of type
+ * QEMU_OPT_LIST a word that begins with a digit or '^' goes on with its value.
  */
 QemuOpts *qemu_opts_parse(QemuOptsList *list, const char *text, Error **errp);
 /* The JSON form (single quotes are accepted, as QEMU does): nested members become a.b and a.0. */

@@ -9,7 +9,6 @@
 
 #include "qemu/error.h"
 #include "qemu/option.h"
-#include "qemu/os.h"
 #include "qemu/runstate.h"
 #include "qemu/topology.h"
 
@@ -76,11 +75,5 @@ typedef struct AccelChoice {
  */
 bool opts_parse_accels(bool enable_kvm, AccelChoice **choices, Error **errp);
 void opts_free_accels(AccelChoice *choices);
-
-/*
- * -realtime and -overcommit (groups "realtime" and "overcommit") together; cfg->vcpus and
- * mem_merge_wanted are left 0. *cpu_pm: -overcommit cpu-pm=on.
- */
-bool opts_parse_realtime(RealtimeConfig *cfg, bool *cpu_pm, Error **errp);
 
 #endif

@@ -15,15 +15,21 @@ typedef enum MemLock {
     MEM_LOCK_ON,       /* all of it, now and in future */
 } MemLock;
 
-/* The result of -realtime and -overcommit; see qemu/opts.h. */
+struct QemuRealtimeProfile;
+
+/* The result of -realtime and -overcommit; see realtime/options.h. */
 typedef struct RealtimeConfig {
+    /* Of the most demanding profile: what the host must permit, also one that waits. */
     bool enabled;     /* maxprio was given: policy and max_priority are meant */
     int policy;       /* SCHED_RR or SCHED_FIFO */
     int max_priority; /* 2..99: EVENT threads; VCPU threads get one less */
     MemLock mem_lock;
-    /* For warnings only; filled by the caller. */
-    unsigned vcpus;
-    bool mem_merge_wanted; /* -machine mem-merge=on was said */
+    /* For warnings only. */
+    unsigned vcpus;        /* host CPUs that realtime vCPUs can fill */
+    bool mem_merge_wanted; /* -machine mem-merge=on was said; filled by the caller */
+    /* The first is in force at start. None: enabled with policy and max_priority is all there is. */
+    const struct QemuRealtimeProfile *profiles;
+    unsigned profile_count;
 } RealtimeConfig;
 
 /*

@@ -23,6 +23,62 @@ typedef enum ThreadClass {
     THREAD_HELPER, /* everything else: SCHED_OTHER, always, set explicitly */
 } ThreadClass;
 
+/* ---- Sets of CPUs, and what the kernel's scheduler is told of a thread ---- */
+
+/* Host CPUs and vCPUs have numbers 0..QEMU_CPU_SET_MAX-1. */
+#define QEMU_CPU_SET_MAX 1024
+typedef struct QemuCpuSet {
+    uint64_t bits[QEMU_CPU_SET_MAX / 64];
+} QemuCpuSet;
+
+/* RT_SAFE, all of them. Numbers out of range are in no set. */
+static inline bool qemu_cpu_set_has(const QemuCpuSet *s, unsigned cpu)
+{
+    return cpu < QEMU_CPU_SET_MAX && (s->bits[cpu / 64] >> (cpu % 64) & 1);
+}
+static inline void qemu_cpu_set_add(QemuCpuSet *s, unsigned cpu)
+{
+    if (cpu < QEMU_CPU_SET_MAX) {
+        s->bits[cpu / 64] |= BIT64(cpu % 64);
+    }
+}
+static inline void qemu_cpu_set_remove(QemuCpuSet *s, unsigned cpu)
+{
+    if (cpu < QEMU_CPU_SET_MAX) {
+        s->bits[cpu / 64] &= ~BIT64(cpu % 64);
+    }
+}
+static inline unsigned qemu_cpu_set_count(const QemuCpuSet *s)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < ARRAY_SIZE(s->bits); i++) {
+        n += (unsigned)__builtin_popcountll(s->bits[i]);
+    }
+    return n;
+}
+/* Is every member of a in b? */
+static inline bool qemu_cpu_set_within(const QemuCpuSet *a, const QemuCpuSet *b)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(a->bits); i++) {
+        if (a->bits[i] & ~b->bits[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+static inline bool qemu_cpu_set_equal(const QemuCpuSet *a, const QemuCpuSet *b)
+{
+    return qemu_cpu_set_within(a, b) && qemu_cpu_set_within(b, a);
+}
+
+typedef struct QemuSched {
+    int policy;          /* SCHED_OTHER, SCHED_RR, SCHED_FIFO; read back: any of the kernel's */
+    int priority;        /* 0 unless realtime */
+    bool reset_on_fork;  /* read back; what is set always has it */
+    bool affinity_known; /* wanted: set it; read back: always true */
+    QemuCpuSet affinity;
+} QemuSched;
+
 #ifndef _WIN32
 typedef struct TSA_CAPABILITY("mutex") QemuMutex {
     pthread_mutex_t m;
@@ -34,8 +90,10 @@ typedef struct QemuThread {
     pthread_t thread;
     _Atomic pid_t tid; /* kernel thread id; 0 until the thread runs */
     ThreadClass cls;
+    int vcpu; /* number of the vCPU it runs; -1: none */
     char name[16];
-    struct QemuThread *next; /* private: registry */
+    struct QemuThread *next;      /* private: registry */
+    QemuSched former, now, want; /* private to a switch of profiles (realtime/) */
 } QemuThread;
 #else
 typedef struct TSA_CAPABILITY("mutex") QemuMutex {
@@ -48,6 +106,7 @@ typedef struct QemuThread {
     void *handle;
     _Atomic uint32_t tid;
     ThreadClass cls;
+    int vcpu;
     char name[16];
     struct QemuThread *next; /* private: registry */
 } QemuThread;
@@ -131,6 +190,9 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns);
  */
 bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *(*fn)(void *),
                         void *arg, Error **errp) QEMU_MUST_CHECK;
+/* The same for the thread of vCPU number vcpu, class THREAD_VCPU: profiles choose by number. */
+bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, void *(*fn)(void *),
+                             void *arg, Error **errp) QEMU_MUST_CHECK;
 void *qemu_thread_join(QemuThread *t);
 /*
  * The calling thread (the process's first) becomes a thread of class cls, policy included. The
@@ -152,13 +214,53 @@ void qemu_thread_foreach(void (*fn)(const QemuThread *t, void *opaque), void *op
 
 /* ---- Realtime parameters (realtime.md, "The shape that is fixed") ---- */
 
-/* Called by os_prioritize() once. policy is SCHED_RR or SCHED_FIFO; max_priority 2..max. */
+#define QEMU_VCPUS_MAX 256
+
+/* A profile of -realtime: what each thread is to have while the profile is in force. */
+typedef struct QemuRealtimeProfile {
+    const char *name;  /* "default" for -realtime without id */
+    bool realtime;     /* false: policy=other, every thread is SCHED_OTHER */
+    int policy;        /* SCHED_RR or SCHED_FIFO */
+    int max_priority;  /* EVENT threads; VCPU threads get one less */
+    QemuCpuSet vcpus;  /* those that are realtime (policy=other: that are pinned) */
+    bool affinity;     /* some profile of the command line pins: each sets affinity */
+    bool event_pinned; /* EVENT threads run on event_affinity */
+    QemuCpuSet event_affinity;
+    int16_t vcpu_cpu[QEMU_VCPUS_MAX]; /* host CPU of each vCPU; -1: not pinned */
+    uint32_t latency_warn_us;         /* 0: none */
+    bool cpu_dma_latency;             /* hold /dev/cpu_dma_latency at 0 */
+} QemuRealtimeProfile;
+
+/*
+ * Start-up, before the first thread: called by os_prioritize() once, by one of the two. policy is
+ * SCHED_RR or SCHED_FIFO; max_priority 2..max. p is borrowed for good.
+ */
 void qemu_init_realtime(int policy, int max_priority);
+void qemu_init_realtime_profile(const QemuRealtimeProfile *p);
 /* RT_SAFE; asked by threaded subsystems when they make a thread. */
 bool qemu_realtime_is_enabled(void);
 void qemu_realtime_get_parameters(int *policy, int *max_priority);
+/* RT_SAFE. The profile in force; NULL without one. */
+const QemuRealtimeProfile *qemu_realtime_profile(void);
 
 #ifndef _WIN32
+/*
+ * RT_SAFE. Holds back creation, end and switching of threads, by a priority-inheriting lock, so
+ * that a switch of profiles sees every thread and a new thread sees all of a profile.
+ */
+void qemu_threads_hold(void);
+void qemu_threads_release(void);
+/* RT_SAFE, between the two above. NULL: the first, or none more. */
+QemuThread *qemu_threads_next(const QemuThread *t);
+/* RT_SAFE, threads held. Puts p in force for threads yet to be made; changes none that lives. */
+void qemu_realtime_set_profile(const QemuRealtimeProfile *p);
+/* RT_SAFE. What t is to have under p; false: nothing is asked, what it has stays. */
+bool qemu_thread_wanted(const QemuThread *t, const QemuRealtimeProfile *p, QemuSched *s);
+/* RT_SAFE. What the kernel says now of a thread of this process. Returns 0 or an errno. */
+int qemu_thread_get_sched(pid_t tid, QemuSched *s);
+/* RT_SAFE. Policy and priority, always with SCHED_RESET_ON_FORK; affinity. 0 or an errno. */
+int qemu_thread_set_policy(pid_t tid, int policy, int priority);
+int qemu_thread_set_affinity(pid_t tid, const QemuCpuSet *cpus);
 /*
  * For a child process made to find out what the host permits (util/host-facts.c): sets the calling
  * process's policy, or with policy -1 the one it has already. Returns 0 or an errno.

@@ -85,7 +85,7 @@ class Qmp:
             else:
                 return msg
 
-    def cmd(self, name, **args):
+    def cmd(self, name, /, **args):
         msg = {'execute': name, 'id': name}
         if args:
             msg['arguments'] = args

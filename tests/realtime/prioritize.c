@@ -16,6 +16,7 @@
 #include "qemu/opts.h"
 #include "qemu/os.h"
 #include "qemu/thread.h"
+#include "realtime/options.h"
 
 static bool on_option(const CmdlineUse *use, void *opaque, Error **errp)
 {
@@ -86,12 +87,12 @@ static void print_faults(void)
 
 int main(int argc, char **argv)
 {
-    RealtimeConfig cfg;
+    static RealtimeOptions options;
+    RealtimeCpus cpus;
     SmpTopology smp;
     uint64_t bytes = 0;
     QemuThread self;
     Error *err = NULL;
-    bool cpu_pm;
 
     error_set_progname(argv[0]);
     os_set_line_buffering();
@@ -100,11 +101,11 @@ int main(int argc, char **argv)
     }
     bool ok =
         opts_parse_smp(qemu_find_opts_singleton("smp-opts"), 255, "test", &smp, &err) &&
-        opts_parse_memory(qemu_find_opts_singleton("memory"), MiB, UINT64_MAX / 2, &bytes, &err) &&
-        opts_parse_realtime(&cfg, &cpu_pm, &err);
+        opts_parse_memory(qemu_find_opts_singleton("memory"), MiB, UINT64_MAX / 2, &bytes, &err);
     if (ok) {
-        cfg.vcpus = smp.cpus;
-        ok = os_prioritize(&cfg, bytes, &err);
+        realtime_cpus_read(&cpus, smp.maxcpus);
+        ok = realtime_options_parse(&cpus, &options, &err) &&
+             os_prioritize(&options.config, bytes, &err);
     }
     if (!ok) {
         error_report_err(err);

@@ -4,7 +4,6 @@
 
 #include <glib.h>
 #include <glib/gstdio.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -370,112 +369,6 @@ static void test_accels(void)
     opts_free_accels(c);
 }
 
-/* ---- -realtime, -overcommit ---- */
-
-static bool parse_rt(const char *const *realtime, const char *const *overcommit,
-                     RealtimeConfig *cfg, Error **errp)
-{
-    bool cpu_pm;
-    Error *err = NULL;
-    reset_groups();
-    for (; realtime && *realtime; realtime++) {
-        if (!qemu_opts_parse(qemu_find_opts("realtime", &error_abort), *realtime, &err)) {
-            error_propagate(errp, err);
-            return false;
-        }
-    }
-    for (; overcommit && *overcommit; overcommit++) {
-        qemu_opts_parse(qemu_find_opts("overcommit", &error_abort), *overcommit, &error_abort);
-    }
-    return opts_parse_realtime(cfg, &cpu_pm, errp);
-}
-
-typedef struct RtCase {
-    const char *rt[3], *oc[3];
-    bool enabled;
-    int policy, prio;
-    MemLock lock;
-} RtCase;
-
-static void test_realtime_good(void)
-{
-    static const RtCase cases[] = {
-        { { NULL }, { NULL }, false, SCHED_RR, 0, MEM_LOCK_OFF },
-        { { "" }, { NULL }, false, SCHED_RR, 0, MEM_LOCK_ON },
-        { { "mlock=on" }, { NULL }, false, SCHED_RR, 0, MEM_LOCK_ON },
-        { { "mlock=off" }, { NULL }, false, SCHED_RR, 0, MEM_LOCK_OFF },
-        { { "mlock=on-fault" }, { NULL }, false, SCHED_RR, 0, MEM_LOCK_ON_FAULT },
-        { { "maxprio=2" }, { NULL }, true, SCHED_RR, 2, MEM_LOCK_ON },
-        { { "maxprio=99,policy=fifo" }, { NULL }, true, SCHED_FIFO, 99, MEM_LOCK_ON },
-        { { "maxprio=050,policy=rr,mlock=off" }, { NULL }, true, SCHED_RR, 50, MEM_LOCK_OFF },
-        { { "maxprio=3", "policy=fifo" }, { NULL }, true, SCHED_FIFO, 3, MEM_LOCK_ON },
-        { { "maxprio=3,maxprio=4" }, { NULL }, true, SCHED_RR, 4, MEM_LOCK_ON },
-        { { "{\"maxprio\":50,\"policy\":\"fifo\"}" }, { NULL }, true, SCHED_FIFO, 50, MEM_LOCK_ON },
-        { { "mlock=off" }, { "mem-lock=on" }, false, SCHED_RR, 0, MEM_LOCK_ON },
-        { { NULL }, { "mem-lock=on-fault" }, false, SCHED_RR, 0, MEM_LOCK_ON_FAULT },
-        { { NULL }, { "mem-lock=on", "cpu-pm=off" }, false, SCHED_RR, 0, MEM_LOCK_ON },
-        { { NULL }, { "mem-lock=on", "mem-lock=off" }, false, SCHED_RR, 0, MEM_LOCK_OFF },
-        { { "mlock=on-fault" }, { "mem-lock=off" }, false, SCHED_RR, 0, MEM_LOCK_ON_FAULT },
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        RealtimeConfig cfg;
-        const RtCase *c = &cases[i];
-        g_assert_true(parse_rt(c->rt, c->oc, &cfg, &error_abort));
-        g_test_message("case %zu", i);
-        g_assert_cmpint(cfg.enabled, ==, c->enabled);
-        g_assert_cmpint(cfg.policy, ==, c->policy);
-        g_assert_cmpint(cfg.max_priority, ==, c->prio);
-        g_assert_cmpint(cfg.mem_lock, ==, c->lock);
-    }
-}
-
-static void test_realtime_bad(void)
-{
-    static const struct {
-        const char *text, *part;
-    } cases[] = {
-        { "maxprio=abc", "-realtime maxprio=abc: must be a decimal number from 2 to 99" },
-        { "maxprio=2x", "maxprio=2x: must be a decimal number" },
-        { "maxprio=1e1", "maxprio=1e1: must be a decimal" },
-        { "maxprio=0x10", "maxprio=0x10: must be a decimal" },
-        { "maxprio= 2", "maxprio= 2: must be a decimal" },
-        { "maxprio=", "maxprio=: must be a decimal" },
-        { "maxprio=-1", "maxprio=-1: must be a decimal" },
-        { "maxprio=0", "maxprio=0: out of range, it must be from 2 to 99" },
-        { "maxprio=1", "CPUs get maxprio - 1, and 0 is no realtime priority" },
-        { "maxprio=100", "maxprio=100: out of range, it must be from 2 to 99" },
-        { "maxprio=4294967298", "out of range, it must be from 2 to 99" },
-        { "maxprio=18446744073709551618", "out of range, it must be from 2 to 99" },
-        { "maxprio", "maxprio=on: must be a decimal" },
-        { "maxprio=5,policy=FIFO", "-realtime policy=FIFO: must be 'rr' or 'fifo'" },
-        { "maxprio=5,policy=other", "-realtime policy=other: " },
-        { "policy=fifo", "-realtime policy=fifo: needs a priority too; add maxprio=N" },
-        { "maxprio=5,mlock=maybe", "mlock=maybe: must be 'on', 'off' or 'on-fault'" },
-        { "maxprio=5,colour=1", "invalid parameter 'colour'; valid ones are: maxprio, policy" },
-        { "maxprio=5,id=run", "-realtime id=run: named profiles are not supported yet" },
-        { "maxprio=5,vcpus=1-3", "'vcpus' is not supported yet" },
-        { "maxprio=5,vcpu-affinity=1", "'vcpu-affinity' is not supported yet" },
-        { "maxprio=5,event-affinity=1", "'event-affinity' is not supported yet" },
-        { "maxprio=5,latency-warn=1", "'latency-warn' is not supported yet" },
-        { "check", "'check' is not supported yet" },
-        { "{\"maxprio\":5.5}", "maxprio=5.5: must be a decimal" },
-    };
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        const char *rt[] = { cases[i].text, NULL };
-        RealtimeConfig cfg;
-        Error *err = NULL;
-        if (parse_rt(rt, NULL, &cfg, &err)) {
-            g_error("-realtime %s was taken", cases[i].text);
-        }
-        expect_error(err, cases[i].text, cases[i].part);
-    }
-    const char *oc[] = { "mem-lock=maybe", NULL };
-    RealtimeConfig cfg;
-    Error *err = NULL;
-    g_assert_false(parse_rt(NULL, oc, &cfg, &err));
-    expect_error(err, "mem-lock", "-overcommit mem-lock=maybe: must be 'on', 'off' or 'on-fault'");
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -490,7 +383,5 @@ int main(int argc, char **argv)
     g_test_add_func("/opts/names", test_names);
     g_test_add_func("/opts/machine", test_machine);
     g_test_add_func("/opts/accels", test_accels);
-    g_test_add_func("/opts/realtime/good", test_realtime_good);
-    g_test_add_func("/opts/realtime/bad", test_realtime_bad);
     return g_test_run();
 }
