@@ -91,18 +91,49 @@ static bool code_page_seen(const struct TcgMmu *m, uint64_t lin)
 {
     unsigned b = code_page_bit(lin);
 
-    return m->code_pages[b / 64] & BIT64(b % 64);
+    if ((m->code_pages[b / 64] & BIT64(b % 64)) || m->code_larges > ARRAY_SIZE(m->code_large)) {
+        return true;
+    }
+    for (unsigned n = 0; n < m->code_larges; n++) {
+        if ((m->code_large[n].lin ^ lin) >> m->code_large[n].bits == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A page is flushed in every context that has it. */
-static void version_page_flushed(struct TcgMmu *m, uint64_t lin, bool large)
+static void version_page_flushed(struct TcgMmu *m, uint64_t lin)
 {
-    if (large || code_page_seen(m, lin)) {
+    if (code_page_seen(m, lin)) {
         for (unsigned n = 0; n < m->nctx; n++) {
             m->ctx[n].version = version_new(m);
         }
         version_kernel_new(m);
         memset(m->code_pages, 0, sizeof(m->code_pages));
+        m->code_larges = 0;
+    }
+}
+
+static void code_page_note(struct TcgMmu *m, uint64_t lin, unsigned bits)
+{
+    unsigned b = code_page_bit(lin);
+
+    if (bits == TARGET_PAGE_BITS) {
+        m->code_pages[b / 64] |= BIT64(b % 64);
+        return;
+    }
+    for (unsigned n = 0; n < MIN(m->code_larges, ARRAY_SIZE(m->code_large)); n++) {
+        if ((m->code_large[n].lin ^ lin) >> m->code_large[n].bits == 0) {
+            return;
+        }
+    }
+    if (m->code_larges < ARRAY_SIZE(m->code_large)) {
+        m->code_large[m->code_larges].lin = lin;
+        m->code_large[m->code_larges].bits = (uint8_t)bits;
+    }
+    if (m->code_larges <= ARRAY_SIZE(m->code_large)) {
+        m->code_larges++;
     }
 }
 
@@ -119,12 +150,11 @@ bool mmu_code_seen(X86CPU *c, uint64_t lin)
 {
     struct TcgMmu *m = c->tcg->mmu;
     const TlbEntry *e = &m->cur->e[m->mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
-    unsigned b = code_page_bit(lin);
 
     if (e->xtag != (lin & TARGET_PAGE_MASK)) {
         return false;
     }
-    m->code_pages[b / 64] |= BIT64(b % 64);
+    code_page_note(m, lin, e->flags & TLBF_BITS);
     if (c->cpl != 3 && !(e->flags & TLBF_GLOBAL)) {
         m->kernel_local = true;
     }
@@ -193,7 +223,7 @@ static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
     if (large) {
         context_flush_large(x, lin, global_only);
     }
-    version_page_flushed(x->m, lin, large);
+    version_page_flushed(x->m, lin);
 }
 
 /* ---- Contexts ---- */
