@@ -127,6 +127,17 @@ static bool plain_parse(const JitCtx *x, Plain *p)
     return true;
 }
 
+/* MULX: RDX is an operand too, by name. */
+static bool plain_parse_mulx(JitCtx *x, Plain *p)
+{
+    ZydisDecodedInstruction *zi = &x->zi[x->index];
+    bool ok;
+
+    zi->operand_count_visible = 3;
+    ok = plain_parse(x, p);
+    return ok && p->reg.where == W_GPR && p->vvvv.where == W_GPR && p->reg.size >= 4;
+}
+
 /* Must the old value be there? */
 static bool wants_old(const Operand *o)
 {
@@ -550,6 +561,38 @@ static bool mul_div(JitCtx *x)
     return true;
 }
 
+/* MULX high, low, r/m: multiplies by RDX and sets no flag. */
+static bool mulx(JitCtx *x)
+{
+    Plain p;
+    JitStub *s;
+    unsigned high, low;
+
+    if (!plain_parse_mulx(x, &p)) {
+        return false;
+    }
+    high = jit_dst(p.reg.reg, H_AX);
+    low = jit_dst(p.vvvv.reg, H_DX);
+    p.op.vvvv = (uint8_t)low;
+    if (p.rm.where == W_MEM) {
+        jit_flags_clobber(x, x->live[x->index]);
+        s = jit_stub_interp(x);
+        jit_ea(x, jit_insn(x));
+        jit_probe(x, s, p.rm.size, MEM_READ);
+        emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
+        emit_rm(&x->e, &p.op, high, H_CX, 0);
+    } else {
+        unsigned src = jit_get(x, p.rm.reg, H_CX);
+
+        emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
+        emit_rr(&x->e, &p.op, high, src);
+    }
+    /* Low first: if both are one register, the high half stays. */
+    jit_put(x, p.vvvv.reg, low);
+    jit_put(x, p.reg.reg, high);
+    return true;
+}
+
 /* CBW CWDE CDQE (98), CWD CDQ CQO (99). */
 static bool widen(JitCtx *x)
 {
@@ -654,6 +697,8 @@ bool jit_integer(JitCtx *x)
         return xchg(x);
     case ZYDIS_MNEMONIC_CMPXCHG:
         return cmpxchg(x);
+    case ZYDIS_MNEMONIC_MULX:
+        return mulx(x);
     case ZYDIS_MNEMONIC_BSWAP:
         return bswap(x);
     case ZYDIS_MNEMONIC_CBW: case ZYDIS_MNEMONIC_CWDE: case ZYDIS_MNEMONIC_CDQE:
