@@ -16,7 +16,7 @@
 #define BLOCK_MAX_INSNS 64
 #define INSN_MAX_LEN    15
 
-#define JUMP_CACHE_BITS 12
+#define JUMP_CACHE_BITS 14
 #define HASH_BITS       15
 /* Sizes of a block cache; of a header's share of one see blocks.c. */
 #define BLOCK_CACHE_MIN     (2 * MiB)

@@ -191,19 +191,19 @@ void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc)
 }
 
 /* The interpreter does not need EFLAGS, only what is wanted in memory. */
-static void interp_call(JitCtx *x, unsigned index, unsigned slow)
+static void interp_arguments(JitCtx *x, unsigned index, unsigned slow)
 {
     emit_mov_imm(&x->e, H_DX, (uintptr_t)x->tb);
     emit_mov_imm(&x->e, H_AX,
                  index | slow | (uint32_t)x->zi[index].mnemonic << JIT_CALL_MNEMONIC);
-    emit_call(&x->e, x->j->interp_one);
 }
 
 void jit_interp_inline(JitCtx *x)
 {
     jit_flags_save(x);
     jit_xmm_spill(x, x->s.dirty);
-    interp_call(x, x->index, 0);
+    interp_arguments(x, x->index, 0);
+    emit_call(&x->e, x->j->interp_one);
     x->s = (JitState){ .flags = FLAGS_MEM };
 }
 
@@ -215,12 +215,12 @@ static void stub_emit(JitCtx *x, JitStub *s)
         emit_patch(e, s->rel[i], emit_here(e));
     }
     jit_xmm_spill(x, s->before.dirty);
-    interp_call(x, s->index, JIT_CALL_SLOW);
+    interp_arguments(x, s->index, JIT_CALL_SLOW);
     if (s->kind == STUB_INTERP_END) {
-        emit_op_rr(e, false, 0x31, H_AX, H_AX);
-        emit_jmp(e, x->j->leave);
+        emit_jmp(e, x->j->interp_last);
         return;
     }
+    emit_call(e, x->j->interp_one);
     jit_xmm_load(x, s->after.xmm);
     if (s->after.flags & FLAGS_HOST) {
         flags_load(e);
@@ -263,13 +263,6 @@ void jit_settle(JitCtx *x)
     jit_flags_save(x);
     jit_xmm_spill(x, x->s.dirty);
     x->s.dirty = 0;
-}
-
-void jit_exit_engine(JitCtx *x)
-{
-    emit_op_rr(&x->e, false, 0x31, H_AX, H_AX);
-    emit_jmp(&x->e, x->j->leave);
-    x->ended = true;
 }
 
 void jit_exit_rcx(JitCtx *x)
@@ -402,8 +395,9 @@ static void entry_stubs_emit(JitCtx *x)
 static void interp_last(JitCtx *x)
 {
     jit_settle(x);
-    interp_call(x, x->index, 0);
-    jit_exit_engine(x);
+    interp_arguments(x, x->index, 0);
+    emit_jmp(&x->e, x->j->interp_last);
+    x->ended = true;
 }
 
 static void insn_emit(JitCtx *x)

@@ -26,6 +26,49 @@ unsigned tcg_jit_heat = 10;
 /* For the signal handler. */
 static __thread Jit *thread_jit;
 
+/* ---- The jump cache ---- */
+
+static uint32_t jump_slot(uint64_t rip)
+{
+    return ((uint32_t)rip ^ (uint32_t)rip >> 12) & ((1u << JIT_JUMP_BITS) - 1);
+}
+
+/* A small number for the mode key, the same each time until the table overflows. */
+static unsigned mode_number(Jit *j, uint32_t mode)
+{
+    if (likely(j->modes && j->mode[j->mode_last] == mode)) {
+        return j->mode_last;
+    }
+    for (unsigned n = 0; n < j->modes; n++) {
+        if (j->mode[n] == mode) {
+            return j->mode_last = n;
+        }
+    }
+    if (j->modes == ARRAY_SIZE(j->mode)) {
+        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+        j->modes = 0;
+    }
+    j->mode[j->modes] = mode;
+    return j->mode_last = j->modes++;
+}
+
+/*
+ * What an entry of the jump cache depends on besides RIP: the mode, and the version of the address
+ * space, which grows with each flush that may concern code (mmu.c).
+ */
+static uint64_t jump_epoch(X86CPU *c)
+{
+    Jit *j = c->tcg->jit;
+    unsigned mode = mode_number(j, c->tcg->mode_key);
+    bool wrapped;
+    unsigned version = mmu_code_version(c, &wrapped);
+
+    if (unlikely(wrapped)) {
+        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+    }
+    return (uint64_t)(version << 4 | mode) << 48;
+}
+
 /* ---- What translated code calls ---- */
 
 /*
@@ -55,7 +98,26 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
         host_setcsr(c->mxcsr);
         t->csr_live = true;
     }
+    /* STAC, CLAC and POPF choose another table. */
+    c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
     return c->rip == tcg_insn_rip(c, &one[1]);
+}
+
+/*
+ * The last instruction of a block. Returns the translated code RIP now leads to, NULL for the
+ * engine to find it.
+ */
+static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
+{
+    const JitJump *e;
+
+    jit_interp(c, tb, index);
+    if (atomic_load_explicit(&c->base.exit_request, memory_order_relaxed)) {
+        return NULL;
+    }
+    c->accel_area[AREA_EPOCH] = jump_epoch(c);
+    e = &c->tcg->jit->jump[jump_slot(c->rip)];
+    return e->tag == (c->rip ^ c->accel_area[AREA_EPOCH]) ? e->code : NULL;
 }
 
 /* A store of size bytes to host hit code. */
@@ -176,6 +238,24 @@ static const uint8_t *common_call(Emit *e, void *fn, const uint8_t *tail)
     return entry;
 }
 
+/* Jumped to, like the code of an exit: RDX: TcgBlock, EAX: index. */
+static void common_interp_last(Jit *j, Emit *e, const uint8_t *tail)
+{
+    uint8_t *out;
+
+    j->interp_last = emit_here(e);
+    registers_move(e, true);
+    emit_mov_rr(e, H_SI, H_DX);
+    emit_mov32_rr(e, H_DX, H_AX);
+    emit_call_c(e, (void *)jit_interp_last);
+    emit_op_rr(e, true, 0x85, H_AX, H_AX);
+    out = emit_jcc(e, CC_Z, NULL);
+    registers_move(e, false);
+    emit_rr(e, &(Op){ .opcode = 0xff }, 4, H_AX);
+    emit_patch(e, out, emit_here(e));
+    emit_jmp(e, tail);
+}
+
 static void common_emit(Jit *j)
 {
     Emit e = { .p = j->rw, .end = j->rw + HEAD_ROOM, .rx = j->rx - j->rw };
@@ -185,6 +265,7 @@ static void common_emit(Jit *j)
     tail = common_leave(j, &e);
     j->interp_one = common_call(&e, (void *)jit_interp, tail);
     j->csr_enter = common_call(&e, (void *)jit_csr_enter, tail);
+    common_interp_last(j, &e, tail);
     j->code_hit = emit_here(&e);
     registers_move(&e, true);
     emit_mov_rr(&e, H_SI, H_CX);
@@ -195,11 +276,6 @@ static void common_emit(Jit *j)
 }
 
 /* ---- Links ---- */
-
-static uint32_t jump_slot(uint64_t rip)
-{
-    return ((uint32_t)rip ^ (uint32_t)rip >> 12) & ((1u << JIT_JUMP_BITS) - 1);
-}
 
 static Emit patcher(const Jit *j)
 {
@@ -336,39 +412,6 @@ void jit_commit(Jit *j, JitBlock *jb, uint32_t size)
 }
 
 /* ---- Running ---- */
-
-/* A small number for the mode key, the same each time until the table overflows. */
-static unsigned mode_number(Jit *j, uint32_t mode)
-{
-    for (unsigned n = 0; n < j->modes; n++) {
-        if (j->mode[n] == mode) {
-            return n;
-        }
-    }
-    if (j->modes == ARRAY_SIZE(j->mode)) {
-        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
-        j->modes = 0;
-    }
-    j->mode[j->modes] = mode;
-    return j->modes++;
-}
-
-/*
- * What an entry of the jump cache depends on besides RIP: the mode, and the version of the address
- * space, which grows with each flush that may concern code (mmu.c).
- */
-static uint64_t jump_epoch(X86CPU *c)
-{
-    Jit *j = c->tcg->jit;
-    unsigned mode = mode_number(j, c->tcg->mode_key);
-    bool wrapped;
-    unsigned version = mmu_code_version(c, &wrapped);
-
-    if (unlikely(wrapped)) {
-        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
-    }
-    return (uint64_t)(version << 4 | mode) << 48;
-}
 
 JitLink *jit_run(X86CPU *c, TcgBlock *tb)
 {

@@ -57,7 +57,7 @@ typedef struct JitJump {
 #define JIT_CALL_MNEMONIC 16 /* shift */
 #define JIT_MNEMONICS     (ZYDIS_MNEMONIC_MAX_VALUE + 1)
 
-#define JIT_JUMP_BITS 12
+#define JIT_JUMP_BITS 14
 #define JIT_BLOCKS    (1u << 15)
 
 /* The most a block's code takes; a block that would need more stays with the interpreter. */
@@ -124,11 +124,12 @@ struct Jit {
     uint32_t head, tail, used;   /* block headers in turn */
     JitJump *jump;
     uint32_t mode[16];           /* mode keys that have a number in epochs */
-    unsigned modes;
+    unsigned modes, mode_last;
     /* Common code, executable view. */
     JitLink *(*enter)(X86CPU *c, const uint8_t *code);
     const uint8_t *leave;        /* RAX: JitLink or NULL; RIP is stored */
     const uint8_t *interp_one;   /* RDX: TcgBlock, EAX: index, JIT_CALL_* */
+    const uint8_t *interp_last;  /* the same, for the last instruction: jumped to */
     const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
@@ -198,8 +199,6 @@ void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise);
 void jit_exit_rcx(JitCtx *x);
 /* Flags and vector registers go home, as at every exit. */
 void jit_settle(JitCtx *x);
-/* Exit to the engine; X86CPU.rip is set. */
-void jit_exit_engine(JitCtx *x);
 
 /* jit-mem.c */
 enum { MEM_READ = 1, MEM_WRITE = 2 };
