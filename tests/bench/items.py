@@ -228,6 +228,7 @@ def matching(pattern, text, what):
 
 
 # ---- Flat guests ----
+BARE = ['integer', 'copy', 'branchy', 'call', 'sse', 'x87']    # of bench-interp
 LOOPS = ['integer', 'copy', 'branchy', 'call', 'indirect', 'sse', 'double', 'x87']
 
 
@@ -249,8 +250,11 @@ def run_interp(_ctx, side):
     if not os.path.exists(prog):
         raise NotHere(f'{prog} is not there: build it')
     text = command_output(prog, timeout=120)
-    return {f'interp-{n}': float(matching(rf'^{n}\s+([\d.]+) MIPS', text, prog).group(1))
-            for n in ('integer', 'copy', 'branchy', 'sse')}
+    out = {}
+    for n in BARE:
+        m = matching(rf'^{n}\s+([\d.]+)\s+([\d.]+)$', text, prog)
+        out[f'interp-{n}'], out[f'jit-{n}'] = float(m.group(1)), float(m.group(2))
+    return out
 
 
 # mov $'G',%al; out %al,$0xe9; out %al,$0xf4; 1: hlt; jmp 1b. The same bytes in 16 and 32 bits.
@@ -477,8 +481,8 @@ def cyclictest_job(raised):
 def all_jobs():
     jobs = [Job('flat', [Item('flat-' + n, 'MIPS') for n in LOOPS], run_loops,
                 about='loops of a flat guest, million instructions a second'),
-            Job('interp', [Item('interp-' + n, 'MIPS') for n in ('integer', 'copy', 'branchy', 'sse')], run_interp,
-                about='the interpreter alone, without a machine', ours_only=True),
+            Job('interp', [Item(k + n, 'MIPS') for k in ('interp-', 'jit-') for n in BARE], run_interp,
+                about='the interpreter and the translator alone, without a machine', ours_only=True),
             Job('start', [Item('start-reset', 'ms', less=True), Item('start-kernel', 'ms', less=True)], run_start,
                 about='start to the first guest instruction, 512 MiB: reset vector of a ROM, multiboot kernel'),
             Job('boot', [Item('boot-init', 's', less=True, least=2, aim=4), Item('boot-poweroff', 's', less=True)],
