@@ -404,7 +404,7 @@ static void insn_emit(JitCtx *x)
 {
     unsigned first = x->nstub;
 
-    if (tcg_insn_raises(jit_insn(x)) || !(jit_integer(x) || jit_flow(x) || jit_simd(x))) {
+    if (tcg_insn_raises(jit_insn(x)) || !(jit_integer(x) || jit_high(x) || jit_flow(x) || jit_simd(x))) {
         if (x->index + 1 == x->n) {
             interp_last(x);
         } else {
@@ -487,7 +487,7 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     x->s.flags = FLAGS_MEM;
     decode_again(x);
     flags_liveness(x);
-    if (!block_emit(x) || x->interpreted == x->n) {
+    if (!block_emit(x)) {
         return NULL;
     }
     jb->tb = tb;

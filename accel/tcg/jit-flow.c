@@ -33,6 +33,22 @@ static bool jmp_direct(JitCtx *x)
     return true;
 }
 
+/* JECXZ, JRCXZ and LOOP: RCX or ECX by the address size. No flag changes. */
+static bool count_jump(JitCtx *x)
+{
+    bool w = jit_insn(x)->asz == ASZ_64, loop = x->zi[x->index].mnemonic == ZYDIS_MNEMONIC_LOOP;
+    unsigned cx = jit_reg[R_RCX];
+
+    jit_settle(x);
+    x->s.flags = FLAGS_MEM;
+    if (loop) {
+        emit_lea(&x->e, w, cx, cx, H_NONE, 0, -1);
+    }
+    emit_op_rr(&x->e, w, 0x85, cx, cx);
+    jit_exit_jcc(x, loop ? CC_NZ : CC_Z, branch_target(x), next_rip(x));
+    return true;
+}
+
 /* ---- Stack ---- */
 
 /* RCX = RSP + by, probed for 8 bytes. */
@@ -261,6 +277,8 @@ bool jit_flow(JitCtx *x)
     case ZYDIS_MNEMONIC_JO: case ZYDIS_MNEMONIC_JP: case ZYDIS_MNEMONIC_JS:
     case ZYDIS_MNEMONIC_JZ:
         return jcc(x);
+    case ZYDIS_MNEMONIC_JECXZ: case ZYDIS_MNEMONIC_JRCXZ: case ZYDIS_MNEMONIC_LOOP:
+        return count_jump(x);
     case ZYDIS_MNEMONIC_JMP:
         return zi->opcode == 0xe9 || zi->opcode == 0xeb ? jmp_direct(x) : jmp_indirect(x);
     case ZYDIS_MNEMONIC_CALL:

@@ -215,8 +215,9 @@ void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access);
  */
 void jit_store_check(JitCtx *x, unsigned size);
 
-/* jit-insn.c, jit-flow.c, jit-simd.c: true if the instruction was translated. */
+/* jit-insn.c, jit-high.c, jit-flow.c, jit-simd.c: true if the instruction was translated. */
 bool jit_integer(JitCtx *x);
+bool jit_high(JitCtx *x);
 bool jit_flow(JitCtx *x);
 bool jit_simd(JitCtx *x);
 /* jit-simd.c */
