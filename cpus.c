@@ -211,6 +211,9 @@ static bool cpu_handle_control(CPUState *cpu)
     }
     if (atomic_load(&cpu->pause_wanted)) {
         cpu_park(cpu);
+    } else if (bits & CPU_REQ_HOLD) {
+        event_word_wait(&cpu->control, INT64_MAX);
+        return cpu_handle_control(cpu);
     }
     return true;
 }

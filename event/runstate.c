@@ -52,7 +52,8 @@ static _Atomic int run_state = RUN_STATE_PRELAUNCH;
 
 /* Requests. 0 (none) or the cause; the exit status plus one; the wanted state plus one. */
 static _Atomic int reset_wanted, shutdown_wanted, exit_wanted, vmstop_wanted;
-static atomic_bool powerdown_wanted;
+static atomic_bool powerdown_wanted, suspend_wanted, wakeup_wanted;
+static bool in_wakeup; /* written with vCPUs parked, by the thread that resets */
 static EventPost request_post;
 
 static Notifier powerdown_notifiers[MAX_LISTENERS];
@@ -79,6 +80,18 @@ RunState runstate_get(void)
 bool runstate_is_running(void)
 {
     return runstate_get() == RUN_STATE_RUNNING;
+}
+
+bool runstate_devices_run(void)
+{
+    RunState s = runstate_get();
+
+    return s == RUN_STATE_RUNNING || s == RUN_STATE_SUSPENDED;
+}
+
+bool runstate_is_wakeup(void)
+{
+    return in_wakeup;
 }
 
 /* ---- Requests ---- */
@@ -124,6 +137,18 @@ void qemu_system_powerdown_request(void)
     notice();
 }
 
+void qemu_system_suspend_request(void)
+{
+    atomic_store(&suspend_wanted, true);
+    notice();
+}
+
+void qemu_system_wakeup_request(void)
+{
+    atomic_store(&wakeup_wanted, true);
+    notice();
+}
+
 void qemu_register_powerdown_notifier(void (*fn)(void *opaque), void *opaque)
 {
     if (n_powerdown_notifiers < MAX_LISTENERS) {
@@ -156,7 +181,7 @@ static void call(void (*fn)(void))
     }
 }
 
-/* True if it was running. */
+/* True if it was running. A suspended machine stays that, unless it comes to its end. */
 static bool stop_machine(RunState s)
 {
     bool was_running;
@@ -164,6 +189,9 @@ static bool stop_machine(RunState s)
     {
         QEMU_LOCK_GUARD(&runstate_lock);
         was_running = runstate_is_running();
+        if (runstate_get() == RUN_STATE_SUSPENDED && s != RUN_STATE_PAUSED) {
+            clock_virtual_stop();
+        }
         if (was_running) {
             hooks.pause_all();
             clock_virtual_stop();
@@ -200,7 +228,7 @@ bool vm_start(Error **errp)
 {
     {
         QEMU_LOCK_GUARD(&runstate_lock);
-        if (runstate_is_running()) {
+        if (runstate_devices_run()) {
             return true;
         }
         if (needs_reset(runstate_get())) {
@@ -216,6 +244,9 @@ bool vm_start(Error **errp)
     /* Before the vCPUs go on, so that a client sees RESUME before anything the guest causes. */
     call(runstate_events.resume);
     hooks.resume_all();
+    if (atomic_load(&suspend_wanted)) {
+        notice(); /* it asked just before it was paused */
+    }
     return true;
 }
 
@@ -225,9 +256,13 @@ static void do_reset(ShutdownCause cause)
 
     {
         QEMU_LOCK_GUARD(&runstate_lock);
-        was_running = runstate_is_running();
+        was_running = runstate_devices_run();
         hooks.pause_all();
         hooks.reset();
+        atomic_store(&suspend_wanted, false);
+        if (runstate_get() == RUN_STATE_SUSPENDED) {
+            runstate_set(RUN_STATE_RUNNING);
+        }
         if (needs_reset(runstate_get())) {
             runstate_set(RUN_STATE_PAUSED);
         }
@@ -238,6 +273,37 @@ static void do_reset(ShutdownCause cause)
     if (was_running && runstate_is_running()) {
         hooks.resume_all();
     }
+}
+
+static void do_suspend(void)
+{
+    {
+        QEMU_LOCK_GUARD(&runstate_lock);
+        if (!runstate_is_running()) {
+            return; /* vm_start() brings it up again */
+        }
+        atomic_store(&suspend_wanted, false);
+        atomic_store(&wakeup_wanted, false);
+        hooks.pause_all();
+        runstate_set(RUN_STATE_SUSPENDED);
+    }
+    call(runstate_events.suspend);
+}
+
+static void do_wakeup(void)
+{
+    {
+        QEMU_LOCK_GUARD(&runstate_lock);
+        if (runstate_get() != RUN_STATE_SUSPENDED) {
+            return;
+        }
+        in_wakeup = true;
+        hooks.reset();
+        in_wakeup = false;
+        runstate_set(RUN_STATE_RUNNING);
+    }
+    call(runstate_events.wakeup);
+    hooks.resume_all();
 }
 
 static void do_shutdown(ShutdownCause cause)
@@ -285,8 +351,14 @@ static void requests_run(void *opaque)
             do_reset(v);
         }
     }
+    if (atomic_load(&suspend_wanted)) {
+        do_suspend();
+    }
     if (atomic_exchange(&powerdown_wanted, false)) {
         do_powerdown();
+    }
+    if (atomic_exchange(&wakeup_wanted, false)) {
+        do_wakeup();
     }
 }
 

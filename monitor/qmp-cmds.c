@@ -73,6 +73,15 @@ void qmp_system_reset(Error **errp)
     qemu_system_reset_request(SHUTDOWN_CAUSE_HOST_QMP_SYSTEM_RESET);
 }
 
+void qmp_system_wakeup(Error **errp)
+{
+    if (runstate_get() != RUN_STATE_SUSPENDED) {
+        error_setg(errp, "Unable to wake up: guest is not in suspended state");
+        return;
+    }
+    qemu_system_wakeup_request();
+}
+
 void qmp_system_powerdown(Error **errp)
 {
     qemu_system_powerdown_request();

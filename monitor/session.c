@@ -90,6 +90,8 @@ bool monitor_init_globals(Error **errp)
         .stop = qapi_event_send_stop,
         .resume = qapi_event_send_resume,
         .powerdown = qapi_event_send_powerdown,
+        .suspend = qapi_event_send_suspend,
+        .wakeup = qapi_event_send_wakeup,
         .reset = on_reset,
         .shutdown = on_shutdown,
     };

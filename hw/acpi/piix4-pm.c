@@ -5,6 +5,7 @@
  * register meanings are ACPI 6.4, section 4.8.
  */
 #include <string.h>
+#include "accel/cpu.h"
 #include "event/event.h"
 #include "hw/i440fx.h"
 #include "qemu/runstate.h"
@@ -104,6 +105,24 @@ static void power_button(void *opaque)
     QEMU_LOCK_GUARD(&s->lock);
     s->sts |= PM1_PWRBTN;
     update_sci(s);
+    if (s->en & PM1_PWRBTN) {
+        qemu_system_wakeup_request();
+    }
+}
+
+/* IRQ8# of the RTC (290562, 7.2.1 RTC_STS). */
+void piix4_pm_rtc(DeviceState *pm, int level)
+{
+    Piix4Pm *s = piix4(pm);
+    QEMU_LOCK_GUARD(&s->lock);
+    if (!level || (s->sts & PM1_RTC)) {
+        return;
+    }
+    s->sts |= PM1_RTC;
+    update_sci(s);
+    if (s->en & PM1_RTC) {
+        qemu_system_wakeup_request();
+    }
 }
 
 static void enter_sleep(Piix4Pm *s)
@@ -111,6 +130,16 @@ static void enter_sleep(Piix4Pm *s)
     unsigned typ = s->cnt >> CNT_SLP_TYP_SHIFT & 7;
     if (typ == SLP_TYP_S5 || (typ == s->s4_val && !s->disable_s4)) {
         qemu_system_shutdown_request(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
+    } else if (typ == SLP_TYP_S3 && !s->disable_s3) {
+        qemu_system_suspend_request();
+        if (s->sts & s->en & (PM1_PWRBTN | PM1_RTC)) {
+            qemu_system_wakeup_request();
+        }
+    } else {
+        return;
+    }
+    if (current_cpu) { /* NULL: qtest */
+        cpu_request(current_cpu, CPU_REQ_HOLD);
     }
 }
 
@@ -277,6 +306,11 @@ bool piix4_pm_s4_enabled(DeviceState *pm)
     return !piix4(pm)->disable_s4;
 }
 
+bool piix4_pm_s3_enabled(DeviceState *pm)
+{
+    return !piix4(pm)->disable_s3;
+}
+
 static void pm_reset(DeviceState *dev)
 {
     Piix4Pm *s = piix4(dev);
@@ -286,7 +320,14 @@ static void pm_reset(DeviceState *dev)
     s->pd.config[0x5b] = 0x02;
     pm_update_mapping(s);
     QEMU_LOCK_GUARD(&s->lock);
-    s->sts = s->en = s->cnt = s->gpsts = s->gpen = 0;
+    if (runstate_is_wakeup()) {
+        /* The status tells why it woke; ACPI mode lasts (ACPI 6.4, 16.3). */
+        s->sts |= PM1_WAK;
+        s->cnt &= CNT_SCI_EN;
+    } else {
+        s->sts = s->cnt = 0;
+    }
+    s->en = s->gpsts = s->gpen = 0;
     s->apmc = s->apms = 0;
     s->toggle_tick = (ticks_now() / PM_TOGGLE + 1) * PM_TOGGLE;
     update_sci(s);
@@ -296,10 +337,6 @@ static bool pm_realize(DeviceState *dev, Error **errp)
 {
     Piix4Pm *s = piix4(dev);
     PCIDevice *pd = &s->pd;
-    if (!s->disable_s3) {
-        error_setg(errp, "PIIX4_PM.disable_s3=0: suspend to RAM is not implemented");
-        return false;
-    }
     if (s->s4_val > 7 || s->s4_val == SLP_TYP_S5 || s->s4_val == SLP_TYP_S3) {
         error_setg(errp, "PIIX4_PM.s4_val=%u: must be 2-7", s->s4_val);
         return false;
@@ -333,7 +370,7 @@ static bool pm_post_load(void *opaque, int version, Error **errp)
 
 static const Property pm_props[] = {
     PCI_PROPS(Piix4Pm, pd),
-    DEFINE_PROP("disable_s3", PROP_UINT8, Piix4Pm, disable_s3, 1, "no suspend to RAM"),
+    DEFINE_PROP("disable_s3", PROP_UINT8, Piix4Pm, disable_s3, 0, "no suspend to RAM"),
     DEFINE_PROP("disable_s4", PROP_UINT8, Piix4Pm, disable_s4, 0, "no suspend to disk"),
     DEFINE_PROP("s4_val", PROP_UINT8, Piix4Pm, s4_val, 2, "SLP_TYP of suspend to disk"),
     DEFINE_PROP_END,

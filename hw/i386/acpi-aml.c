@@ -161,8 +161,8 @@ static void scope(GByteArray *a, const char *path, guint path_len, const GByteAr
     append_package(a, body);
 }
 
-/* \_S4: SLP_TYPa, SLP_TYPb, two reserved (7.4.2). */
-static void add_s4(GByteArray *a, uint8_t val)
+/* \_Sx: SLP_TYPa, SLP_TYPb, two reserved (7.4.2). */
+static void add_sleep_state(GByteArray *a, const char *name, uint8_t val)
 {
     g_autoptr(GByteArray) body = g_byte_array_new();
     op(body, 4);
@@ -171,7 +171,7 @@ static void add_s4(GByteArray *a, uint8_t val)
     integer(body, 0);
     integer(body, 0);
     op(a, AML_NAME);
-    name_seg(a, "_S4_");
+    name_seg(a, name);
     op(a, AML_PACKAGE);
     append_package(a, body);
 }
@@ -181,8 +181,11 @@ size_t acpi_build_ssdt(AcpiTables *t, const AcpiConfig *cfg)
     g_autoptr(GByteArray) sb = g_byte_array_new();
     g_autoptr(GByteArray) isa = g_byte_array_new();
     size_t start = acpi_table_begin(t, "SSDT", 2);
+    if (cfg->s3) {
+        add_sleep_state(t->tables, "_S3_", 1);
+    }
     if (cfg->s4) {
-        add_s4(t->tables, cfg->s4_val);
+        add_sleep_state(t->tables, "_S4_", cfg->s4_val);
     }
     add_cpus(sb, cfg);
     if (cfg->hpet) {

@@ -20,7 +20,7 @@ typedef struct AcpiConfig {
     uint32_t (*apic_id)(unsigned cpu);
     bool hpet;
     unsigned serial_mask; /* bit n: COMn+1 exists */
-    bool s4;
+    bool s3, s4;
     uint8_t s4_val;
 } AcpiConfig;
 
@@ -42,7 +42,7 @@ void acpi_table_end(AcpiTables *t, size_t start);
 /* The field of size bytes at offset in file holds an offset in the tables: make it an address. */
 void acpi_add_pointer(AcpiTables *t, const char *file, size_t offset, unsigned size);
 void acpi_put(GByteArray *a, uint64_t v, unsigned size);
-/* SSDT: what depends on the command line (CPUs, HPET, serial ports, S4). */
+/* SSDT: what depends on the command line (CPUs, HPET, serial ports, S3, S4). */
 size_t acpi_build_ssdt(AcpiTables *t, const AcpiConfig *cfg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * DSDT of the "pc" board: the PCI root with its interrupt routing, and the devices every machine
- * has. CPUs, HPET, serial ports and S4 depend on the command line and come in an SSDT.
+ * has. CPUs, HPET, serial ports, S3 and S4 depend on the command line and come in an SSDT.
  */
 DefinitionBlock ("dsdt.aml", "DSDT", 2, "QEMURT", "QEMURTPC", 1)
 {

@@ -9,11 +9,12 @@
 #include "hw/i386/acpi-build.h"
 #include "hw/i386/pc-internal.h"
 #include "hw/i386/smbios.h"
+#include "qemu/runstate.h"
 #include "target/i386/cpu.h"
 
 /* Firmware tables: ACPI from E0000h, where a scan for the RSDP starts; SMBIOS in the F segment. */
 #define RSDP_ADDR    0xe0000u
-#define TABLES_ADDR  0xe0040u
+#define TABLES_ADDR  0xe0040u /* the FACS is the first of them */
 #define TABLES_END   0xf0000u
 #define SMBIOS_ADDR  0xf0000u
 #define SMBIOS_TABLE (SMBIOS_ADDR + 32)
@@ -60,12 +61,44 @@ static void set_flat_segments(X86CPU *cpu, bool long_mode)
                           (long_mode ? SEG_L : SEG_DB);
 }
 
+/*
+ * After suspend to RAM, to where the FACS says (ACPI 6.4, 5.2.10): the 64-bit vector, if there is
+ * one, in 32-bit protected mode, else the other in real mode. Without either nobody could go on;
+ * a reset starts the kernel anew.
+ */
+static void wake_state(X86CPU *cpu)
+{
+    uint8_t facs[64];
+    uint32_t vector;
+    uint64_t x_vector;
+    address_space_read(&address_space_memory, TABLES_ADDR, facs, sizeof(facs));
+    vector = boot_ld32(facs + 12);
+    x_vector = boot_ld32(facs + 24) | (uint64_t)boot_ld32(facs + 28) << 32;
+    if (x_vector && x_vector <= UINT32_MAX) {
+        set_flat_segments(cpu, false);
+        cpu->cr0 |= CR0_PE;
+        cpu->rip = x_vector;
+        return;
+    }
+    if (!vector || vector >= MiB) {
+        qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+        return;
+    }
+    cpu->seg[R_CS].selector = (uint16_t)(vector >> 4);
+    cpu->seg[R_CS].base = vector & ~0xfu;
+    cpu->rip = vector & 0xf;
+}
+
 static void boot_state(X86CPU *cpu)
 {
     const BootRegs *r = &boot_regs;
     set_mtrrs(cpu);
     cpu->cr0 &= ~(CR0_CD | CR0_NW);
     if (cpu->base.index != 0) {
+        return;
+    }
+    if (runstate_is_wakeup()) {
+        wake_state(cpu);
         return;
     }
     memset(cpu->regs, 0, sizeof(cpu->regs));
@@ -246,9 +279,12 @@ static void boot_reset(void *opaque)
 {
     PcState *pc = opaque;
     set_pam(pc, I440FX_PAM0, 0x33);
-    write_tables(pc);
-    write_image(&pc->boot);
+    if (!runstate_is_wakeup()) {
+        write_tables(pc);
+        write_image(&pc->boot);
+    }
     set_pam(pc, I440FX_PAM0, 0x11); /* F segment, and below all of C0000h-EFFFFh */
+    set_pam(pc, I440FX_PAM_E0000, 0x33); /* the FACS is written by the guest */
     program_chipset(pc);
 }
 
@@ -258,6 +294,8 @@ void pc_acpi_build(PcState *pc, AcpiTables *t)
 {
     AcpiConfig cfg = { .cpus = pc->cfg->smp.cpus, .maxcpus = pc->cfg->smp.maxcpus,
                        .apic_id = x86_apic_id, .hpet = pc->hpet != NULL,
+                       /* Our firmware's way to resume is not provided for. */
+                       .s3 = pc->cfg->kernel && piix4_pm_s3_enabled(pc->pm),
                        .s4 = piix4_pm_s4_enabled(pc->pm), .s4_val = piix4_pm_s4_val(pc->pm) };
     for (unsigned i = 0; i < ARRAY_SIZE(pc->cfg->serial); i++) {
         cfg.serial_mask |= pc->cfg->serial[i] ? BIT(i) : 0;

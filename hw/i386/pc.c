@@ -143,6 +143,18 @@ static bool pc_pm_init(PcState *pc, Error **errp)
 
 /* ---- ISA devices ---- */
 
+/* The RTC's output goes to its line, and to power management. */
+static IrqLine rtc_line;
+
+static void rtc_out(void *opaque, int n, int level)
+{
+    PcState *pc = opaque;
+    irq_set(&rtc_line, level);
+    if (pc->pm) {
+        piix4_pm_rtc(pc->pm, level);
+    }
+}
+
 static bool pc_timers_init(PcState *pc, Error **errp)
 {
     const MachineConfig *cfg = pc->cfg;
@@ -155,6 +167,8 @@ static bool pc_timers_init(PcState *pc, Error **errp)
     if (!device_realize(pc->rtc, &pc->isa.bus, errp)) {
         return false;
     }
+    rtc_line = pc->isa.irq[8];
+    rtc_set_irq_out(pc->rtc, (IrqLine){ .set = rtc_out, .opaque = pc });
     if (!accel_irqchip || !accel_irqchip->kernel_pit) {
         pit = device_new_named("isa-pit");
         if (!device_realize(pit, &pc->isa.bus, errp)) {
@@ -178,7 +192,7 @@ static bool pc_timers_init(PcState *pc, Error **errp)
     } else {
         hpet_set_legacy_hook(pc->hpet, accel_irqchip->pit_hpet_legacy);
     }
-    rtc_set_irq_out(pc->rtc, hpet_legacy_in(pc->hpet, 1));
+    rtc_line = hpet_legacy_in(pc->hpet, 1);
     return true;
 }
 

@@ -332,7 +332,7 @@ static void rtc_update_fn(void *opaque)
     RtcState *s = opaque;
 
     /* The host's clock runs while the machine is stopped; what happened is found at `cont`. */
-    if (s->cfg.clock != CLOCK_TYPE_VIRTUAL && !runstate_is_running()) {
+    if (s->cfg.clock != CLOCK_TYPE_VIRTUAL && !runstate_devices_run()) {
         return;
     }
     QEMU_LOCK_GUARD(&s->lock);

@@ -34,8 +34,9 @@ enum {
     CPU_REQ_TIMER = BIT(9),     /* the local timer's deadline has passed */
     CPU_REQ_MCE = BIT(10),
     CPU_REQ_QUIT = BIT(11),
+    CPU_REQ_HOLD = BIT(12),     /* no instruction more until the next of the other control bits */
 };
-#define CPU_REQ_CONTROL (CPU_REQ_STOP | CPU_REQ_WORK | CPU_REQ_QUIT)
+#define CPU_REQ_CONTROL (CPU_REQ_STOP | CPU_REQ_WORK | CPU_REQ_QUIT | CPU_REQ_HOLD)
 
 typedef struct AccelOps AccelOps;
 struct CpuWork;

@@ -24,6 +24,7 @@ PCIHost *i440fx_pcihost_host(DeviceState *pcihost);
 
 /* Registers that boards without firmware program themselves. */
 #define I440FX_PAM0  0x59 /* ..5f: two bits (read, write from RAM) a segment, one nibble each */
+#define I440FX_PAM_E0000 (I440FX_PAM0 + 5) /* E0000h-E7FFFh; E8000h-EFFFFh is the next */
 #define I440FX_SMRAM 0x72
 
 /* ---- ISA bridge "PIIX3" ---- */
@@ -57,5 +58,8 @@ void piix4_pm_set_sci(DeviceState *pm, IrqLine sci);
 /* SLP_TYP of S4; 0xff if S4 is disabled. */
 uint8_t piix4_pm_s4_val(DeviceState *pm);
 bool piix4_pm_s4_enabled(DeviceState *pm);
+bool piix4_pm_s3_enabled(DeviceState *pm);
+/* The level of the RTC's interrupt output: its alarm can wake the machine. RT_SAFE. */
+void piix4_pm_rtc(DeviceState *pm, int level);
 
 #endif

@@ -47,6 +47,8 @@ static inline bool shutdown_caused_by_guest(ShutdownCause c)
 /* RT_SAFE. */
 RunState runstate_get(void);
 bool runstate_is_running(void);
+/* The same, or suspended to RAM: devices work, virtual time runs. */
+bool runstate_devices_run(void);
 
 /* RT_SAFE requests; carried out by the main loop soon after. The first cause of a kind wins. */
 void qemu_system_reset_request(ShutdownCause cause);
@@ -55,6 +57,14 @@ void qemu_system_shutdown_request(ShutdownCause cause);
 void qemu_system_exit_request(int status);
 /* The ACPI power button. */
 void qemu_system_powerdown_request(void);
+/*
+ * Suspend to RAM: the vCPUs are parked, devices and virtual time go on. A wake-up, which counts in
+ * that state only, resets the machine without what a power-on does to memory, and starts it.
+ */
+void qemu_system_suspend_request(void);
+void qemu_system_wakeup_request(void);
+/* In reset handlers: this reset is a wake-up from suspend to RAM. */
+bool runstate_is_wakeup(void);
 /* From a vCPU: stop the machine in state s (debugger, internal error). */
 void qemu_system_vmstop_request(RunState s);
 /* The device that turns the power button into an event for the guest. Start-up. */
@@ -100,6 +110,8 @@ typedef struct RunStateEvents {
     void (*reset)(bool guest, ShutdownCause cause);
     void (*shutdown)(bool guest, ShutdownCause cause);
     void (*powerdown)(void);
+    void (*suspend)(void);
+    void (*wakeup)(void);
 } RunStateEvents;
 extern RunStateEvents runstate_events;
 

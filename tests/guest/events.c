@@ -59,7 +59,7 @@ static void self_ipi_100(void *arg)
     delay_ms(100);
 }
 
-/* Vector 100 with an IDT of 64 entries: #GP(vector * 8 + IDT), EXT if not by INT n (SDM 3A 6.13). */
+/* Vector 100 with 64 gates: #GP(vector * 8 + IDT), EXT unless by INT n (SDM 3A 6.13). */
 static void ext_bit(void)
 {
     TableReg all = sidt(), few = all;

@@ -174,6 +174,11 @@ void runstate_notify(RunState s)
     }
 }
 
+bool runstate_devices_run(void)
+{
+    return true;
+}
+
 bool runstate_is_running(void)
 {
     return true;

@@ -32,7 +32,7 @@ static uint8_t sum(const uint8_t *p, size_t len)
 static void make(AcpiTables *t, unsigned cpus, unsigned maxcpus, uint32_t (*id)(unsigned))
 {
     AcpiConfig cfg = { .cpus = cpus, .maxcpus = maxcpus, .apic_id = id, .hpet = true,
-                       .serial_mask = 0xf, .s4 = true, .s4_val = 2 };
+                       .serial_mask = 0xf, .s3 = true, .s4 = true, .s4_val = 2 };
     acpi_build(t, &cfg);
     acpi_link(t, TABLES, RSDP);
 }
@@ -168,6 +168,7 @@ static void test_iasl(void)
                 g_assert_nonnull(strstr(text, "Device (COM4)"));
                 g_assert_nonnull(strstr(text, "0x02F8,             // Range Minimum"));
                 g_assert_nonnull(strstr(text, "0xFED00000,         // Address Base"));
+                g_assert_nonnull(strstr(text, "Name (_S3"));
                 g_assert_nonnull(strstr(text, "Name (_S4"));
                 g_assert_null(strstr(text, "Unknown"));
             } else {
