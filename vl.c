@@ -386,6 +386,7 @@ static void setup_accel(void)
             if (a != list) {
                 warn_report("falling back to %s", ops->name);
             }
+            opts_free_accels(given);
             if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
                 error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest "
                              "only with -accel kvm, not %s", ops->name);
