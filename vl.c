@@ -618,8 +618,8 @@ static void shut_down(void)
     realtime_stop();
     vm_shutdown();
     rtcheck_stop();
+    monitor_cleanup(); /* before the vCPUs: a command under way may need their threads */
     cpus_quit();
-    monitor_cleanup();
     chardev_cleanup();
     os_report_termination();
     qemu_log_close();

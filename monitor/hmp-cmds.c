@@ -100,10 +100,10 @@ static void hmp_cpu(Monitor *mon, const char *args)
     mon->cpu_index = (int)n;
 }
 
-static void dump_one(CPUState *cpu, void *opaque)
+static void copy_one(CPUState *cpu, void *opaque)
 {
     cpu->accel->regs_get(cpu);
-    x86_dump_state(x86_cpu(cpu), opaque);
+    memcpy(opaque, x86_cpu(cpu), sizeof(X86CPU));
 }
 
 static void dump_registers(Monitor *mon, unsigned index)
@@ -112,8 +112,12 @@ static void dump_registers(Monitor *mon, unsigned index)
     GString *s = g_string_new(NULL);
 
     if (cpu) {
-        /* Formatted on the vCPU's thread, which is out of guest code then; printed here. */
-        run_on_cpu(cpu, dump_one, s);
+        /* Copied on the vCPU's thread, which is out of guest code then; formatted here. */
+        X86CPU *copy = aligned_alloc(__alignof__(X86CPU), sizeof(X86CPU));
+
+        run_on_cpu(cpu, copy_one, copy);
+        x86_dump_state(copy, s);
+        free(copy);
         monitor_printf(mon, "\nCPU#%u\n%s", index, s->str);
     }
     g_string_free(s, TRUE);

@@ -80,7 +80,9 @@ static void tap_set(void *opaque, int n, int level)
         return;
     }
     t->levels ^= bit;
+    rtcheck_allow_begin();
     send_line(&server, "IRQ %s %d", level ? "raise" : "lower", t->first + n);
+    rtcheck_allow_end();
 }
 
 static bool tap_add(QtestServer *s, IrqLine *where, int first, bool input)

@@ -41,12 +41,19 @@ install_packages() {
         "${missing[@]}" >"$cache/apt.log" 2>&1 || { tail -20 "$cache/apt.log" >&2; die "installing packages failed"; }
 }
 
-# Configures (once) and builds in $top/build/NAME with the given meson options.
+# Configures (once) and builds in $top/build/NAME with the given meson options; tells how far it is.
 build() {
-    local dir=$top/build/$1; shift
-    [ -f "$dir/build.ninja" ] || meson setup "$dir" "$top" "$@" >"$cache/meson.log" 2>&1 ||
-        { tail -20 "$cache/meson.log" >&2; rm -rf "$dir"; die "meson setup failed"; }
-    ninja -C "$dir" >"$cache/ninja.log" 2>&1 || { tail -40 "$cache/ninja.log" >&2; die "the build failed"; }
+    local name=$1 dir=$top/build/$1 log=$cache/build-$1.log; shift
+    say "building in build/$name"
+    [ -f "$dir/build.ninja" ] || meson setup "$dir" "$top" "$@" >"$log" 2>&1 ||
+        { tail -20 "$log" >&2; rm -rf "$dir"; die "meson setup failed"; }
+    ninja -C "$dir" 2>&1 | tee "$log" | awk '
+        match($0, /^\[[0-9]+\/[0-9]+\]/) {
+            split(substr($0, 2, RLENGTH - 2), n, "/")
+            part = int(n[1] * 5 / n[2])
+            if (part != last && n[2] > 20) { print "   step " n[1] " of " n[2]; fflush() }
+            last = part
+        }' >&2 || { tail -40 "$log" >&2; die "the build failed"; }
 }
 
 mkdir -p "$cache"

@@ -54,7 +54,8 @@ typedef struct KvmVcpu {
 
 static inline KvmVcpu *kvm_vcpu(CPUState *cpu)
 {
-    return cpu->accel_data;
+    /* Others may be about to kick a vCPU that ends. */
+    return __atomic_load_n((KvmVcpu **)&cpu->accel_data, __ATOMIC_ACQUIRE);
 }
 static inline bool kvm_lapic_in_kernel(void)
 {

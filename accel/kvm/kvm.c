@@ -278,7 +278,7 @@ static void clock_ctrl_all(void)
     for (unsigned i = 0; i < MAX_CPUS; i++) {
         CPUState *cpu = cpu_get(i);
 
-        if (cpu && cpu->accel_data) {
+        if (cpu && kvm_vcpu(cpu)) {
             kvm_ioctl(kvm_vcpu(cpu)->fd, KVM_KVMCLOCK_CTRL, NULL);
         }
     }

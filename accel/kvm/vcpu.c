@@ -137,7 +137,7 @@ bool kvm_vcpu_init(CPUState *cpu, Error **errp)
     if (!v) {
         return false;
     }
-    cpu->accel_data = v;
+    __atomic_store_n(&cpu->accel_data, v, __ATOMIC_RELEASE);
     if (!set_tsc_khz(c, v, errp) || !kvm_cpuid_set(cpu, errp)) {
         kvm_vcpu_fini(cpu);
         return false;
@@ -154,7 +154,7 @@ void kvm_vcpu_fini(CPUState *cpu)
 {
     KvmVcpu *v = kvm_vcpu(cpu);
 
-    cpu->accel_data = NULL;
+    __atomic_store_n(&cpu->accel_data, NULL, __ATOMIC_RELEASE);
     retire(v);
 }
 

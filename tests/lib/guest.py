@@ -245,7 +245,6 @@ def main(*cases):
             print(f'ok {n} {name} # SKIP {e}', flush=True)
         except Exception:  # a case may fail in any way
             failed += 1
-            for line in traceback.format_exc().split('\n'):
-                print('# ' + line)
+            print(f'{name}: {traceback.format_exc()}', file=sys.stderr, flush=True)
             print(f'not ok {n} {name}', flush=True)
     sys.exit(1 if failed else 0)

@@ -176,8 +176,9 @@ VmFault vm_go(Vm *vm)
     X86CPU *c = vm->c;
     ExitReason r;
     uint64_t sp;
+    uint8_t vector;
 
-    vm->ram[VM_VECTOR] = 0xff;
+    __atomic_store_n(&vm->ram[VM_VECTOR], 0xff, __ATOMIC_RELAXED); /* one for all CPUs */
     atomic_store(&c->base.halted, false);
     r = tcg_engine_run(c);
     if (r == EXIT_SHUTDOWN) {
@@ -185,10 +186,11 @@ VmFault vm_go(Vm *vm)
         return f;
     }
     g_assert_cmpint(r, ==, EXIT_HALT);
-    if (vm->ram[VM_VECTOR] == 0xff) {
+    vector = __atomic_load_n(&vm->ram[VM_VECTOR], __ATOMIC_RELAXED);
+    if (vector == 0xff) {
         return f;
     }
-    f.vector = vm->ram[VM_VECTOR];
+    f.vector = vector;
     sp = c->regs[R_RSP];
     /* On its IST stack the frame ends at a known place: 5 or 6 words. */
     if (0x9000 - sp == 48) {
