@@ -195,13 +195,15 @@ static void interp_arguments(JitCtx *x, unsigned index, unsigned slow)
 {
     emit_mov_imm(&x->e, H_DX, (uintptr_t)x->tb);
     emit_mov_imm(&x->e, H_AX,
-                 index | slow | (uint32_t)x->zi[index].mnemonic << JIT_CALL_MNEMONIC);
+                 index | slow | (x->x87 ? JIT_CALL_X87 : 0) |
+                     (uint32_t)x->zi[index].mnemonic << JIT_CALL_MNEMONIC);
 }
 
 void jit_interp_inline(JitCtx *x)
 {
     jit_flags_save(x);
     jit_xmm_spill(x, x->s.dirty);
+    jit_x87_note(x, &x->s);
     interp_arguments(x, x->index, 0);
     emit_call(&x->e, x->j->interp_one);
     x->s = (JitState){ .flags = FLAGS_MEM };
@@ -215,6 +217,7 @@ static void stub_emit(JitCtx *x, JitStub *s)
         emit_patch(e, s->rel[i], emit_here(e));
     }
     jit_xmm_spill(x, s->before.dirty);
+    jit_x87_note(x, &s->before);
     interp_arguments(x, s->index, JIT_CALL_SLOW);
     if (s->kind == STUB_INTERP_END) {
         emit_jmp(e, x->j->interp_last);
@@ -250,6 +253,7 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
     emit_jcc(e, CC_NC, s->resume);
     emit_patch(e, hit, emit_here(e));
     jit_xmm_spill(x, s->before.dirty);
+    jit_x87_note(x, &s->before);
     emit_mov_imm(e, H_AX, x->tb->rip + x->tb->insn[s->index].off + x->tb->insn[s->index].len);
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
     emit_mov_imm(e, H_DX, s->size);
@@ -263,6 +267,7 @@ void jit_settle(JitCtx *x)
     jit_flags_save(x);
     jit_xmm_spill(x, x->s.dirty);
     x->s.dirty = 0;
+    jit_x87_note(x, &x->s);
 }
 
 void jit_exit_rcx(JitCtx *x)
@@ -369,6 +374,24 @@ static void entry_emit(JitCtx *x)
         x->csr_rel = emit_jcc(e, CC_Z, NULL);
         x->csr_resume = emit_here(e);
     }
+    if (x->x87) {
+        emit_mov_imm(e, H_AX, (uintptr_t)&x->c->tcg->x87_live);
+        emit_rm(e, &(Op){ .opcode = 0x80, .imm = 0, .imm_len = 1 }, 7, H_AX, 0);
+        x->x87_rel = emit_jcc(e, CC_Z, NULL);
+        x->x87_resume = emit_here(e);
+    }
+}
+
+/* routine does not come back if the interpreter must run this block. */
+static void entry_call_emit(JitCtx *x, uint8_t *rel, const uint8_t *routine, const uint8_t *resume)
+{
+    Emit *e = &x->e;
+
+    emit_patch(e, rel, emit_here(e));
+    emit_mov_imm(e, H_AX, x->tb->rip);
+    emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+    emit_call(e, routine);
+    emit_jmp(e, resume);
 }
 
 static void entry_stubs_emit(JitCtx *x)
@@ -383,11 +406,10 @@ static void entry_stubs_emit(JitCtx *x)
     emit_op_rr(e, false, 0x31, H_AX, H_AX);
     emit_jmp(e, x->j->leave);
     if (x->csr) {
-        emit_patch(e, x->csr_rel, emit_here(e));
-        emit_mov_imm(e, H_AX, x->tb->rip);
-        emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
-        emit_call(e, x->j->csr_enter); /* does not come back if MXCSR is not the plain one */
-        emit_jmp(e, x->csr_resume);
+        entry_call_emit(x, x->csr_rel, x->j->csr_enter, x->csr_resume);
+    }
+    if (x->x87) {
+        entry_call_emit(x, x->x87_rel, x->j->x87_enter, x->x87_resume);
     }
 }
 
@@ -404,7 +426,8 @@ static void insn_emit(JitCtx *x)
 {
     unsigned first = x->nstub;
 
-    if (tcg_insn_raises(jit_insn(x)) || !(jit_integer(x) || jit_high(x) || jit_flow(x) || jit_simd(x))) {
+    if (tcg_insn_raises(jit_insn(x)) || !(jit_integer(x) || jit_high(x) || jit_flow(x) ||
+                                         jit_simd(x) || jit_x87(x))) {
         if (x->index + 1 == x->n) {
             interp_last(x);
         } else {
@@ -431,6 +454,7 @@ static bool decode_again(JitCtx *x)
         }
         x->wide |= x->zi[i].encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
         x->csr |= jit_simd_wants_csr(&x->zi[i], x->op[i]);
+        x->x87 |= jit_x87_wants(x, i) || jit_mmx_wants(x, i);
     }
     return true;
 }

@@ -46,7 +46,7 @@ static bool set_is_simple(const ZydisDecodedInstruction *zi)
     case ZYDIS_ISA_EXT_SSSE3: case ZYDIS_ISA_EXT_SSE4: case ZYDIS_ISA_EXT_AES:
     case ZYDIS_ISA_EXT_PCLMULQDQ: case ZYDIS_ISA_EXT_SHA: case ZYDIS_ISA_EXT_AVX:
     case ZYDIS_ISA_EXT_AVX2: case ZYDIS_ISA_EXT_FMA: case ZYDIS_ISA_EXT_F16C:
-    case ZYDIS_ISA_EXT_AVXAES:
+    case ZYDIS_ISA_EXT_AVXAES: case ZYDIS_ISA_EXT_MMX:
         return true;
     default:
         return false;
@@ -56,7 +56,8 @@ static bool set_is_simple(const ZydisDecodedInstruction *zi)
 static bool mnemonic_is_special(ZydisMnemonic m)
 {
     switch (m) {
-    case ZYDIS_MNEMONIC_LDMXCSR: case ZYDIS_MNEMONIC_STMXCSR: case ZYDIS_MNEMONIC_VLDMXCSR:
+    case ZYDIS_MNEMONIC_CVTPI2PS: case ZYDIS_MNEMONIC_CVTPI2PD: /* may touch the x87 tags */
+    case ZYDIS_MNEMONIC_MASKMOVQ: case ZYDIS_MNEMONIC_LDMXCSR: case ZYDIS_MNEMONIC_STMXCSR: case ZYDIS_MNEMONIC_VLDMXCSR:
     case ZYDIS_MNEMONIC_VSTMXCSR: case ZYDIS_MNEMONIC_MASKMOVDQU: case ZYDIS_MNEMONIC_VMASKMOVDQU:
     case ZYDIS_MNEMONIC_VMASKMOVPS: case ZYDIS_MNEMONIC_VMASKMOVPD:
     case ZYDIS_MNEMONIC_VPMASKMOVD: case ZYDIS_MNEMONIC_VPMASKMOVQ:
@@ -80,6 +81,28 @@ static bool mnemonic_is_special(ZydisMnemonic m)
 bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
 {
     return set_is_simple(zi) && !mnemonic_is_special(zi->mnemonic) && simd_uses_mxcsr(zi, op);
+}
+
+static bool names_mmx(const JitCtx *x, unsigned k)
+{
+    for (unsigned n = 0; n < x->zi[k].operand_count; n++) {
+        if (x->op[k][n].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+            ZydisRegisterGetClass(x->op[k][n].reg.value) == ZYDIS_REGCLASS_MMX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* MMX registers are x87 registers and live in the host together with them (jit-x87.c). */
+bool jit_mmx_wants(const JitCtx *x, unsigned k)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[k];
+
+    return zi->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY && !(x->tb->mode & MODE_FPU_NM) &&
+           set_is_simple(zi) && !mnemonic_is_special(zi->mnemonic) &&
+           !tcg_insn_raises(&x->tb->insn[k]) &&
+           (zi->mnemonic == ZYDIS_MNEMONIC_EMMS || names_mmx(x, k));
 }
 
 /* Bytes the memory operand must be aligned to; 1: none. */
@@ -146,10 +169,11 @@ static bool vec_register(Vec *v, const ZydisDecodedOperand *o)
     bool write = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
     bool gpr = cls == ZYDIS_REGCLASS_GPR32 || cls == ZYDIS_REGCLASS_GPR64;
 
-    if (!gpr && cls != ZYDIS_REGCLASS_XMM && cls != ZYDIS_REGCLASS_YMM) {
+    if (!gpr && cls != ZYDIS_REGCLASS_XMM && cls != ZYDIS_REGCLASS_YMM &&
+        cls != ZYDIS_REGCLASS_MMX) {
         return false;
     }
-    if (!gpr) {
+    if (!gpr && cls != ZYDIS_REGCLASS_MMX) {
         v->reads |= (uint16_t)(1u << id);
         v->writes |= write ? (uint16_t)(1u << id) : 0;
     }
@@ -285,6 +309,13 @@ static bool vzeroupper(JitCtx *x)
     return true;
 }
 
+static bool emms(JitCtx *x)
+{
+    e8(&x->e, 0x0f);
+    e8(&x->e, 0x77);
+    return true;
+}
+
 bool jit_simd(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
@@ -297,6 +328,12 @@ bool jit_simd(JitCtx *x)
     }
     if (zi->mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) {
         return vzeroupper(x);
+    }
+    if (zi->mnemonic == ZYDIS_MNEMONIC_EMMS) {
+        return jit_mmx_wants(x, x->index) && emms(x);
+    }
+    if (names_mmx(x, x->index) && !jit_mmx_wants(x, x->index)) {
+        return false;
     }
     if (mnemonic_is_special(zi->mnemonic) || !vec_parse(x, &v)) {
         return false;

@@ -100,6 +100,9 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
     }
     /* STAC, CLAC and POPF choose another table. */
     c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
+    if ((what & JIT_CALL_X87) && !t->x87_live && !jit_x87_load(c)) {
+        return false;
+    }
     return c->rip == tcg_insn_rip(c, &one[1]);
 }
 
@@ -139,6 +142,16 @@ static bool jit_csr_enter(X86CPU *c)
     }
     host_setcsr(c->mxcsr);
     c->tcg->csr_live = true;
+    return true;
+}
+
+/* Before the first x87 instruction. False: the same. */
+static bool jit_x87_enter(X86CPU *c)
+{
+    if (!jit_x87_load(c)) {
+        c->tcg->jit->interp_next = true;
+        return false;
+    }
     return true;
 }
 
@@ -265,6 +278,7 @@ static void common_emit(Jit *j)
     tail = common_leave(j, &e);
     j->interp_one = common_call(&e, (void *)jit_interp, tail);
     j->csr_enter = common_call(&e, (void *)jit_csr_enter, tail);
+    j->x87_enter = common_call(&e, (void *)jit_x87_enter, tail);
     common_interp_last(j, &e, tail);
     j->code_hit = emit_here(&e);
     registers_move(&e, true);

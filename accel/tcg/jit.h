@@ -8,7 +8,8 @@
  *
  * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block, its flags and exits),
  * jit-insn.c (instructions), jit-mem.c (memory operands), jit-flow.c (control flow), jit-simd.c
- * (vector instructions), jit-stats.c (for query-jit), emit.c (encoder).
+ * (vector instructions), jit-x87.c (x87),
+ * jit-stats.c (for query-jit), emit.c (encoder).
  */
 #ifndef ACCEL_TCG_JIT_H
 #define ACCEL_TCG_JIT_H
@@ -23,7 +24,7 @@
 #define JIT_CPU H_BP /* X86CPU * */
 
 /* Slots of X86CPU.accel_area, which translated code reaches with one displacement. */
-enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP };
+enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP };
 
 typedef struct JitBlock JitBlock;
 typedef struct Jit Jit;
@@ -52,8 +53,10 @@ typedef struct JitJump {
 } JitJump;
 
 /* What of an instruction is given to the interpreter: index, mnemonic, and whether it is a slow
- * case of one that was translated. */
+ * case  of one that was translated.
+ * With JIT_CALL_X87 what follows wants the x87 state in the host's registers. */
 #define JIT_CALL_SLOW     BIT(8)
+#define JIT_CALL_X87      BIT(9)
 #define JIT_CALL_MNEMONIC 16 /* shift */
 #define JIT_MNEMONICS     (ZYDIS_MNEMONIC_MAX_VALUE + 1)
 
@@ -74,6 +77,7 @@ typedef struct JitJump {
 /* State at a point of the block that a stub must spill or restore. */
 typedef struct JitState {
     uint8_t flags;
+    uint8_t x87;         /* instruction + 1 whose FIP and FOP are to be noted; 0: none */
     uint16_t xmm, dirty; /* vector registers in host registers; of them newer than memory */
 } JitState;
 
@@ -101,11 +105,12 @@ typedef struct JitCtx {
     uint16_t live[BLOCK_MAX_INSNS + 1]; /* arithmetic flags wanted before instruction n */
     bool wide;                 /* some VEX instruction: vector registers are moved whole */
     bool csr;                  /* some instruction depends on MXCSR */
+    bool x87;                  /* some instruction wants the x87 state in the host */
     bool ended;                /* control has left the block */
     unsigned interpreted;      /* instructions left to the interpreter */
     uint64_t exit_rip[2];
-    uint8_t *csr_rel;
-    const uint8_t *csr_resume;
+    uint8_t *csr_rel, *x87_rel;
+    const uint8_t *csr_resume, *x87_resume;
     JitStub stub[JIT_MAX_STUBS];
     unsigned nstub;
     uint8_t *entry_rel[3];
@@ -133,6 +138,7 @@ struct Jit {
     const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
+    const uint8_t *x87_enter;    /* the same */
     Insn one[2];                 /* the instruction under interpretation, and an end record */
     JitCtx ctx;                  /* of the translation under way */
     JitStats stat;
@@ -224,6 +230,16 @@ bool jit_simd(JitCtx *x);
 void jit_xmm_spill(JitCtx *x, uint16_t mask);
 void jit_xmm_load(JitCtx *x, uint16_t mask);
 bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op);
+
+bool jit_mmx_wants(const JitCtx *x, unsigned k);
+/* jit-x87.c */
+bool jit_x87(JitCtx *x);
+/* Will jit_x87() take instruction k? */
+bool jit_x87_wants(const JitCtx *x, unsigned k);
+/* Notes FIP and FOP if s says that they are due. Clobbers RDX. */
+void jit_x87_note(JitCtx *x, JitState *s);
+/* X86CPU.x87 to the host's registers. False: an exception is unmasked or pending. */
+bool jit_x87_load(X86CPU *c);
 
 /* jit-block.c: translates tb; NULL if there is no room or nothing in it is worth it. */
 JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);

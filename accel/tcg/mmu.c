@@ -562,6 +562,7 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
     MmuWalk w;
     unsigned rights = walk_checked(c, i, lin, access, mode, &w);
 
+    c->tcg->tlb_fills++;
     if (!(e->flags & TLBF_LISTED)) {
         e->flags |= TLBF_LISTED;
         x->fill[x->nfill++] = (uint16_t)(mode * TLB_ENTRIES + index);
@@ -571,7 +572,6 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
     }
     m->pkey_pages |= w.u && (c->cr4 & CR4_PKE);
     entry_fill(c, e, &w, rights, access);
-    c->tcg->tlb_fills++;
     return e;
 }
 

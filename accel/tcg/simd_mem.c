@@ -196,8 +196,9 @@ static void maskmovdqu(X86CPU *c, const Insn *i)
 static void maskmovq(X86CPU *c, const Insn *i)
 {
     uint8_t data[8], mask[8];
-    unsigned top = (c->x87.fsw >> 11) & 7;
+    unsigned top;
     mmx_check(c, i);
+    top = (c->x87.fsw >> 11) & 7;
     /* MMn is st[n - TOP]; the switch to MMX state is made only once the store can not fault. */
     memcpy(data, c->x87.st[(i->reg - top) & 7].b, 8);
     memcpy(mask, c->x87.st[(i->rm - top) & 7].b, 8);

@@ -328,8 +328,11 @@ void simd_fp_run_trapping(X86CPU *c, const Insn *i, SimdStubFn *fn, void *reg, v
 
 void tcg_fp_sync_slow(X86CPU *c)
 {
-    c->mxcsr = host_getcsr();
-    c->tcg->csr_live = false;
+    tcg_x87_home(c);
+    if (c->tcg->csr_live) {
+        c->mxcsr = host_getcsr();
+        c->tcg->csr_live = false;
+    }
 }
 
 /* ---- Life ---- */
@@ -386,6 +389,7 @@ bool tcg_simd_init(X86CPU *c, Error **errp)
 void tcg_simd_reset(X86CPU *c)
 {
     c->tcg->csr_live = false;
+    tcg_x87_drop(c);
     x87_update_es(c);
 }
 

@@ -61,6 +61,7 @@ typedef struct TcgCpu {
     uint64_t icount;      /* instructions retired */
     uint64_t tlb_fills;   /* statistics */
     bool csr_live;        /* the guest's MXCSR is in the host's register: tcg_fp_sync() */
+    bool x87_live;        /* the guest's x87 state is in the host's registers: tcg_x87_home() */
     TcgException exc;
     sigjmp_buf jmp;
     bool shutdown;        /* a handler met a triple fault */
@@ -163,15 +164,25 @@ static inline uint64_t tcg_next_rip(const X86CPU *c, const Insn *i)
 /*
  * Floating-point flags gather in the host's MXCSR while guest code runs; control bits are the
  * default's then. This takes them home: before host code that might compute in floating point
- * (devices), before anybody looks at X86CPU.mxcsr, and when vcpu_run returns.
+ * (devices), before anybody looks at X86CPU.mxcsr or the x87 state, and when vcpu_run returns.
  */
 void tcg_fp_sync_slow(X86CPU *c);
 static inline void tcg_fp_sync(X86CPU *c)
 {
-    if (unlikely(c->tcg->csr_live)) {
+    if (unlikely(c->tcg->csr_live | c->tcg->x87_live)) {
         tcg_fp_sync_slow(c);
     }
 }
+/* The x87 state alone (jit-x87.c): before the interpreter looks at X86CPU.x87 or runs x87 or MMX. */
+void tcg_x87_home_slow(X86CPU *c);
+static inline void tcg_x87_home(X86CPU *c)
+{
+    if (unlikely(c->tcg->x87_live)) {
+        tcg_x87_home_slow(c);
+    }
+}
+/* X86CPU.x87 was set from outside. */
+void tcg_x87_drop(X86CPU *c);
 
 static inline uint64_t tcg_ea_offset(const X86CPU *c, const Insn *i)
 {

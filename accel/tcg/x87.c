@@ -54,6 +54,7 @@ void x87_pending(X86CPU *c, const Insn *i)
 
 void x87_check(X86CPU *c, const Insn *i)
 {
+    tcg_x87_home(c);
     if (unlikely(c->cr0 & (CR0_EM | CR0_TS))) {
         tcg_raise(c, i, EXCP_NM);
     }
@@ -82,6 +83,7 @@ void x87_set_top(X86CPU *c, unsigned top)
 
 void mmx_check(X86CPU *c, const Insn *i)
 {
+    tcg_x87_home(c);
     if (unlikely(c->cr0 & (CR0_EM | CR0_TS))) {
         tcg_raise(c, i, c->cr0 & CR0_EM ? EXCP_UD : EXCP_NM);
     }

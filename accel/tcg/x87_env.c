@@ -7,6 +7,7 @@
 
 static void check_nm(X86CPU *c, const Insn *i)
 {
+    tcg_x87_home(c);
     if (unlikely(c->cr0 & (CR0_EM | CR0_TS))) {
         tcg_raise(c, i, EXCP_NM);
     }
@@ -240,6 +241,7 @@ static void fnclex(X86CPU *c, const Insn *i)
 /* CR0.EM does not matter to FWAIT, CR0.TS only together with CR0.MP (SDM 3A, table 2-2). */
 static void fwait(X86CPU *c, const Insn *i)
 {
+    tcg_x87_home(c);
     if ((c->cr0 & (CR0_MP | CR0_TS)) == (CR0_MP | CR0_TS)) {
         tcg_raise(c, i, EXCP_NM);
     }
