@@ -3,25 +3,9 @@
  * Integer instructions. Most are the guest's own encoding with other register numbers: operands are
  * described by Zydis, so one routine serves nearly all of them.
  */
-#include "accel/tcg/jit.h"
+#include "accel/tcg/jit-insn.h"
 
-typedef enum Where { W_NONE, W_GPR, W_MEM, W_OTHER } Where;
-
-typedef struct Operand {
-    Where where;
-    uint8_t reg;  /* guest number */
-    bool high;    /* AH, CH, DH, BH */
-    uint8_t size; /* bytes */
-    bool read, write, cond;
-} Operand;
-
-typedef struct Plain {
-    Op op;
-    Operand reg, rm, vvvv; /* by their place in the encoding */
-    unsigned ext;          /* ModRM.reg where it extends the opcode */
-} Plain;
-
-static Operand operand_of(const ZydisDecodedOperand *o)
+Operand jit_operand_of(const ZydisDecodedOperand *o)
 {
     Operand r = { .size = (uint8_t)(o->size / 8),
                   .read = (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0,
@@ -105,7 +89,7 @@ static bool plain_parse(const JitCtx *x, Plain *p)
         if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
             continue;
         }
-        r = operand_of(o);
+        r = jit_operand_of(o);
         if (r.where == W_OTHER || r.high) {
             return false;
         }
@@ -128,7 +112,7 @@ static bool plain_parse(const JitCtx *x, Plain *p)
 }
 
 /* MULX: RDX is an operand too, by name. */
-static bool plain_parse_mulx(JitCtx *x, Plain *p)
+bool jit_plain_parse_mulx(JitCtx *x, Plain *p)
 {
     ZydisDecodedInstruction *zi = &x->zi[x->index];
     bool ok;
@@ -150,7 +134,7 @@ static unsigned operand_in(JitCtx *x, const Operand *o, unsigned scratch)
 }
 
 /* EFLAGS as the instruction needs them; keep_ax: RAX must survive (RDX does not). */
-static void flags_before(JitCtx *x, bool keep_ax)
+void jit_flags_before(JitCtx *x, bool keep_ax)
 {
     unsigned use, def;
 
@@ -192,7 +176,7 @@ static void plain_memory(JitCtx *x, Plain *p)
     s = jit_stub_interp(x);
     jit_ea(x, i);
     jit_probe(x, s, p->rm.size, p->rm.write ? MEM_WRITE : MEM_READ);
-    flags_before(x, p->rm.write);
+    jit_flags_before(x, p->rm.write);
     if (p->reg.where == W_GPR) {
         reg = operand_in(x, &p->reg, H_DX);
     }
@@ -217,7 +201,7 @@ static void plain_registers(JitCtx *x, Plain *p)
 {
     unsigned reg = p->ext, rm, vvvv = 0;
 
-    flags_before(x, false);
+    jit_flags_before(x, false);
     if (p->reg.where == W_GPR && p->reg.reg == p->rm.reg) {
         reg = rm = jit_get(x, p->rm.reg, H_AX);
     } else {
@@ -280,7 +264,7 @@ static bool alu_accumulator(JitCtx *x)
     plain_op(zi, &op);
     op.opcode = test ? (byte ? 0xf6 : 0xf7) : byte ? 0x80 : 0x81;
     op.rex |= byte;
-    flags_before(x, false);
+    jit_flags_before(x, false);
     emit_rr(&x->e, &op, ext, jit_reg[R_RAX]);
     flags_after(x);
     return true;
@@ -289,7 +273,7 @@ static bool alu_accumulator(JitCtx *x)
 static bool mov_reg_imm(JitCtx *x)
 {
     const ZydisDecodedOperand *o = x->op[x->index];
-    Operand r = operand_of(&o[0]);
+    Operand r = jit_operand_of(&o[0]);
     uint64_t v = o[1].imm.value.u;
     unsigned h;
 
@@ -315,7 +299,7 @@ static bool mov_reg_imm(JitCtx *x)
 
 static bool bswap(JitCtx *x)
 {
-    Operand r = operand_of(&x->op[x->index][0]);
+    Operand r = jit_operand_of(&x->op[x->index][0]);
     unsigned h;
 
     if (r.size < 4) {
@@ -333,7 +317,7 @@ static bool bswap(JitCtx *x)
 static bool mov_from_high(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
-    Operand dst = operand_of(&x->op[x->index][0]), src = operand_of(&x->op[x->index][1]);
+    Operand dst = jit_operand_of(&x->op[x->index][0]), src = jit_operand_of(&x->op[x->index][1]);
     unsigned h;
 
     if (src.where != W_GPR || !src.high || dst.where != W_GPR || dst.size < 4 || zi->raw.rex.W) {
@@ -355,7 +339,7 @@ static bool mov_from_high(JitCtx *x)
 static bool lea(JitCtx *x)
 {
     const Insn *i = jit_insn(x);
-    Operand r = operand_of(&x->op[x->index][0]);
+    Operand r = jit_operand_of(&x->op[x->index][0]);
     Insn flat = *i;
     unsigned h;
 
@@ -376,7 +360,7 @@ static bool lea(JitCtx *x)
 
 static bool xchg_registers(JitCtx *x)
 {
-    Operand a = operand_of(&x->op[x->index][0]), b = operand_of(&x->op[x->index][1]);
+    Operand a = jit_operand_of(&x->op[x->index][0]), b = jit_operand_of(&x->op[x->index][1]);
 
     if (a.where != W_GPR || b.where != W_GPR || a.size < 4) {
         return false;
@@ -458,7 +442,7 @@ static bool bit_string(JitCtx *x, Plain *p)
     /* CF is set, the others stay. */
     if (jit_live_after(x) & ~FL_CF) {
         emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
-        flags_before(x, true);
+        jit_flags_before(x, true);
         emit_ld(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
     }
     emit_rm(e, &p->op, H_DX, H_CX, 0);
@@ -504,7 +488,7 @@ static bool shift_cl(JitCtx *x)
         x->zi[x->index] = copy;
         return false;
     }
-    flags_before(x, false);
+    jit_flags_before(x, false);
     emit_mov_rr(&x->e, H_CX, jit_reg[R_RCX]);
     rm = jit_get(x, p.rm.reg, H_AX);
     reg = p.reg.where == W_GPR ? jit_get(x, p.reg.reg, H_DX) : p.ext;
@@ -514,113 +498,12 @@ static bool shift_cl(JitCtx *x)
     return true;
 }
 
-/* ---- Multiplication, division, widening ---- */
-
-/* The one-operand forms: RAX and RDX by their own names, the operand in RCX. */
-static bool mul_div(JitCtx *x)
-{
-    const ZydisDecodedInstruction *zi = &x->zi[x->index];
-    bool div = zi->mnemonic == ZYDIS_MNEMONIC_DIV || zi->mnemonic == ZYDIS_MNEMONIC_IDIV;
-    unsigned size = zi->operand_width / 8;
-    Operand r = operand_of(&x->op[x->index][0]);
-    JitStub *s = NULL;
-    Op op = { .opcode = zi->opcode, .w = size == 8 };
-
-    if (r.high || size < 4) {
-        return false;
-    }
-    if (div || r.where == W_MEM) {
-        jit_flags_clobber(x, x->live[x->index]);
-        s = jit_stub_interp(x);
-    }
-    if (r.where == W_MEM) {
-        jit_ea(x, jit_insn(x));
-        jit_probe(x, s, size, MEM_READ);
-        emit_op_rm(&x->e, size == 8, 0x8b, H_CX, H_CX, 0);
-    } else {
-        emit_mov_rr(&x->e, H_CX, jit_get(x, r.reg, H_CX));
-    }
-    flags_before(x, false);
-    if (div && jit_live_after(x)) {
-        jit_flags_need(x); /* all undefined: left as they were */
-    }
-    emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
-    emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
-    emit_rr(&x->e, &op, zi->raw.modrm.reg, H_CX);
-    if (div) {
-        /* Where jit_sigfpe() finds the way to the interpreter: NOP dword [RAX + disp32]. */
-        e8(&x->e, 0x0f);
-        e8(&x->e, 0x1f);
-        e8(&x->e, 0x80);
-        s->rel[s->nrel++] = x->e.p;
-        x->e.p += 4;
-    }
-    jit_flags_set(x);
-    emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
-    emit_mov_rr(&x->e, jit_reg[R_RDX], H_DX);
-    return true;
-}
-
-/* MULX high, low, r/m: multiplies by RDX and sets no flag. */
-static bool mulx(JitCtx *x)
-{
-    Plain p;
-    JitStub *s;
-    unsigned high, low;
-
-    if (!plain_parse_mulx(x, &p)) {
-        return false;
-    }
-    high = jit_dst(p.reg.reg, H_AX);
-    low = jit_dst(p.vvvv.reg, H_DX);
-    p.op.vvvv = (uint8_t)low;
-    if (p.rm.where == W_MEM) {
-        jit_flags_clobber(x, x->live[x->index]);
-        s = jit_stub_interp(x);
-        jit_ea(x, jit_insn(x));
-        jit_probe(x, s, p.rm.size, MEM_READ);
-        emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
-        emit_rm(&x->e, &p.op, high, H_CX, 0);
-    } else {
-        unsigned src = jit_get(x, p.rm.reg, H_CX);
-
-        emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
-        emit_rr(&x->e, &p.op, high, src);
-    }
-    /* Low first: if both are one register, the high half stays. */
-    jit_put(x, p.vvvv.reg, low);
-    jit_put(x, p.reg.reg, high);
-    return true;
-}
-
-/* CBW CWDE CDQE (98), CWD CDQ CQO (99). */
-static bool widen(JitCtx *x)
-{
-    const ZydisDecodedInstruction *zi = &x->zi[x->index];
-    unsigned size = zi->operand_width / 8;
-
-    emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
-    if (zi->opcode == 0x99) {
-        emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
-    }
-    if (size == 2) {
-        e8(&x->e, 0x66);
-    } else if (size == 8) {
-        e8(&x->e, 0x48);
-    }
-    e8(&x->e, zi->opcode);
-    if (zi->opcode == 0x98) {
-        emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
-    } else {
-        emit_mov_rr(&x->e, jit_reg[R_RDX], H_DX);
-    }
-    return true;
-}
+/* ---- Which routine ---- */
 
 /* MOVNTI stores like MOV; CLC, STC, CMC as they are. */
 static bool flag_op(JitCtx *x)
 {
-    flags_before(x, false);
+    jit_flags_before(x, false);
     e8(&x->e, x->zi[x->index].opcode);
     jit_flags_set(x);
     return true;
@@ -660,9 +543,9 @@ bool jit_integer(JitCtx *x)
     case ZYDIS_MNEMONIC_MOVZX: case ZYDIS_MNEMONIC_MOVSX:
         return mov_from_high(x) || plain(x);
     case ZYDIS_MNEMONIC_IMUL:
-        return zi->operand_count_visible == 1 ? mul_div(x) : plain(x);
+        return zi->operand_count_visible == 1 ? jit_mul_div(x) : plain(x);
     case ZYDIS_MNEMONIC_MUL: case ZYDIS_MNEMONIC_DIV: case ZYDIS_MNEMONIC_IDIV:
-        return mul_div(x);
+        return jit_mul_div(x);
     case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR: case ZYDIS_MNEMONIC_SAR:
     case ZYDIS_MNEMONIC_ROL: case ZYDIS_MNEMONIC_ROR: case ZYDIS_MNEMONIC_RCL:
     case ZYDIS_MNEMONIC_RCR: case ZYDIS_MNEMONIC_SHLD: case ZYDIS_MNEMONIC_SHRD:
@@ -698,12 +581,12 @@ bool jit_integer(JitCtx *x)
     case ZYDIS_MNEMONIC_CMPXCHG:
         return cmpxchg(x);
     case ZYDIS_MNEMONIC_MULX:
-        return mulx(x);
+        return jit_mulx(x);
     case ZYDIS_MNEMONIC_BSWAP:
         return bswap(x);
     case ZYDIS_MNEMONIC_CBW: case ZYDIS_MNEMONIC_CWDE: case ZYDIS_MNEMONIC_CDQE:
     case ZYDIS_MNEMONIC_CWD: case ZYDIS_MNEMONIC_CDQ: case ZYDIS_MNEMONIC_CQO:
-        return widen(x);
+        return jit_widen(x);
     case ZYDIS_MNEMONIC_CLC: case ZYDIS_MNEMONIC_STC: case ZYDIS_MNEMONIC_CMC:
         return flag_op(x);
     case ZYDIS_MNEMONIC_NOP: case ZYDIS_MNEMONIC_ENDBR32: case ZYDIS_MNEMONIC_ENDBR64:

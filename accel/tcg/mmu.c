@@ -289,7 +289,7 @@ void mmu_select_mode(X86CPU *c)
 
 /* ---- Flushes ---- */
 
-static void flush_everything(struct TcgMmu *m)
+void mmu_flush_everything(struct TcgMmu *m)
 {
     for (unsigned n = 0; n < m->nctx; n++) {
         context_flush(&m->ctx[n], true);
@@ -303,7 +303,7 @@ static void flush_everything(struct TcgMmu *m)
 void tcg_tlb_flush(X86CPU *c, bool global)
 {
     if (global) {
-        flush_everything(c->tcg->mmu);
+        mmu_flush_everything(c->tcg->mmu);
     } else {
         context_flush(c->tcg->mmu->cur, false);
     }
@@ -354,7 +354,7 @@ void tcg_pkru_set(X86CPU *c, uint32_t pkru)
     if (c->pkru != pkru) {
         c->pkru = pkru;
         if (c->tcg->mmu->pkey_pages) {
-            flush_everything(c->tcg->mmu);
+            mmu_flush_everything(c->tcg->mmu);
         }
     }
 }
@@ -381,7 +381,7 @@ void tcg_mmu_resync(X86CPU *c)
 {
     struct TcgMmu *m = c->tcg->mmu;
 
-    flush_everything(m);
+    mmu_flush_everything(m);
     m->apic_page = moved_apic_page(c);
     m->reserved = PTE_ADDR & ~((1ull << c->phys_bits) - 1);
     /* The PDPTEs are registers: a flush does not read them again, a new state does. */
@@ -393,52 +393,6 @@ void tcg_mmu_resync(X86CPU *c)
     mmu_breakpoints_changed(c);
     mmu_select_context(c);
     tcg_mode_changed(c);
-}
-
-/* ---- Data breakpoints (SDM 3B 18.2) ---- */
-
-static uint64_t watch_len(const X86CPU *c, unsigned n)
-{
-    static const uint8_t len[4] = { 1, 2, 8, 4 };
-
-    return len[c->dr[7] >> (18 + 4 * n) & 3];
-}
-
-/* Kind of breakpoint n if it is on: DR7.R/Wn; -1 if it is off. */
-static int watch_kind(const X86CPU *c, unsigned n)
-{
-    return (c->dr[7] >> (2 * n) & 3) ? (int)(c->dr[7] >> (16 + 4 * n) & 3) : -1;
-}
-
-uint32_t mmu_watch_hits(const X86CPU *c, uint64_t lin, uint64_t len, bool write)
-{
-    uint32_t hits = 0;
-
-    for (unsigned n = 0; n < 4; n++) {
-        int kind = watch_kind(c, n);
-        uint64_t wlen = watch_len(c, n);
-        uint64_t start = c->dr[n] & ~(wlen - 1);
-
-        if ((kind == 3 || (kind == 1 && write)) && (lin - start < wlen || start - lin < len)) {
-            hits |= BIT(n);
-        }
-    }
-    return hits;
-}
-
-void mmu_breakpoints_changed(X86CPU *c)
-{
-    struct TcgMmu *m = c->tcg->mmu;
-    bool was = m->watch;
-
-    m->watch = false;
-    for (unsigned n = 0; n < 4; n++) {
-        int kind = watch_kind(c, n);
-        m->watch |= kind == 1 || kind == 3;
-    }
-    if (was || m->watch) {
-        flush_everything(m);
-    }
 }
 
 /* ---- Filling ---- */
@@ -628,7 +582,7 @@ static void flush_all_cpus(void)
             continue;
         }
         if (cpu == current_cpu) {
-            flush_everything(x86_cpu(cpu)->tcg->mmu);
+            mmu_flush_everything(x86_cpu(cpu)->tcg->mmu);
         }
         cpu_request(cpu, CPU_REQ_TLB_FLUSH);
     }

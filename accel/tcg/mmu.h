@@ -182,6 +182,8 @@ void mmu_select_mode(X86CPU *c);
 void mmu_invpcid(X86CPU *c, unsigned type, uint16_t pcid, uint64_t lin);
 /* DR7 or a DRn changed. */
 void mmu_breakpoints_changed(X86CPU *c);
+/* Every entry of every context, for mmu-watch.c. */
+void mmu_flush_everything(struct TcgMmu *m);
 /* Data breakpoints that [lin, lin+len) touches, as DR6 bits; write breakpoints only for a write. */
 uint32_t mmu_watch_hits(const X86CPU *c, uint64_t lin, uint64_t len, bool write);
 
