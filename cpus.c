@@ -14,6 +14,7 @@
 #include "event/event.h"
 #include "memory/memory.h"
 #include "qemu/runstate.h"
+#include "realtime/latency.h"
 #include "target/i386/cpu.h"
 
 __thread CPUState *current_cpu;
@@ -92,6 +93,18 @@ void cpu_request(CPUState *cpu, uint32_t req)
 
 /* ---- The vCPU's own host timer ---- */
 
+/* How late it is; called where it is noticed, which may be in the signal handler. */
+static void local_timer_note(const CPUState *cpu)
+{
+    const LocalTimer *t = cpu->local_timer;
+    int64_t late = t && t->deadline != INT64_MAX
+                       ? clock_get_ns(CLOCK_TYPE_REALTIME) - t->deadline : -1;
+
+    if (late >= 0) { /* else it was armed anew meanwhile */
+        latency_timer_local(late);
+    }
+}
+
 /*
  * SIG_IPI on a vCPU's thread: a kick, or the local timer. Only flags are set here: bits of the
  * event word without a wake-up (its only waiter is the thread that runs this).
@@ -104,6 +117,7 @@ static void sig_ipi_handler(int sig, siginfo_t *info, void *context)
         return;
     }
     if (info->si_code == SI_TIMER) {
+        local_timer_note(cpu);
         atomic_fetch_or(&cpu->event.value, CPU_REQ_TIMER);
     }
     atomic_store(&cpu->exit_request, 1);
@@ -211,8 +225,10 @@ static bool cpu_handle_control(CPUState *cpu)
     }
     if (atomic_load(&cpu->pause_wanted)) {
         cpu_park(cpu);
+        latency_wake();
     } else if (bits & CPU_REQ_HOLD) {
         event_word_wait(&cpu->control, INT64_MAX);
+        latency_wake();
         return cpu_handle_control(cpu);
     }
     return true;
@@ -227,9 +243,12 @@ static void cpu_exit_halt(CPUState *cpu)
     if (atomic_load(&cpu->control.value)) {
         return;
     }
-    if (!event_word_wait(&cpu->event, cpu->accel->vcpu_deadline(cpu))) {
+    int64_t deadline = cpu->accel->vcpu_deadline(cpu);
+    if (!event_word_wait(&cpu->event, deadline)) {
+        latency_timer_local(clock_get_ns(CLOCK_TYPE_REALTIME) - deadline);
         atomic_fetch_or(&cpu->event.value, CPU_REQ_TIMER);
     }
+    latency_wake();
 }
 
 static void cpu_wait_paused(CPUState *cpu, RunState s)
@@ -292,11 +311,13 @@ static void *cpu_thread_fn(void *opaque)
     current_cpu = cpu;
     cpu_block_signals();
     memory_thread_register();
+    latency_thread_register((int)cpu->index);
     ok = local_timer_create(cpu, &start->err) && cpu->accel->vcpu_init(cpu, &start->err);
     atomic_store(&start->finished, true);
     event_word_set(&cpus_done, DONE_CREATED);
     if (!ok) {
         local_timer_delete(cpu);
+        latency_thread_unregister();
         memory_thread_unregister();
         return NULL;
     }
@@ -307,6 +328,7 @@ static void *cpu_thread_fn(void *opaque)
     }
     cpu->accel->vcpu_fini(cpu);
     local_timer_delete(cpu);
+    latency_thread_unregister();
     memory_thread_unregister();
     return NULL;
 }

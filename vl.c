@@ -23,13 +23,11 @@
 #include "qemu/opts.h"
 #include "qemu/os.h"
 #include "qemu/runstate.h"
+#include "realtime/host-check.h"
+#include "realtime/latency.h"
 #include "realtime/options.h"
 #include "realtime/profile.h"
 #include "target/i386/cpu.h"
-#if __has_include("realtime/host-check.h")
-#include "realtime/host-check.h"
-#define HAVE_HOST_CHECK 1
-#endif
 
 #define MAX_SERIAL 4
 #define MAX_RAM    (1 * TiB)
@@ -294,12 +292,13 @@ static void warn_line(void *opaque, const char *text)
 /* -realtime check: prints what of this host is in the way. */
 static QEMU_NORETURN void check_host(void)
 {
-#ifdef HAVE_HOST_CHECK
     exit(realtime_host_check_print(stdout) ? 0 : 1);
-#else
-    error_report("-realtime check: this build has no check of the host; leave 'check' out");
-    exit(1);
-#endif
+}
+
+/* What the process will still map. */
+static uint64_t memory_to_come(void)
+{
+    return machine_config.ram_size + HEADROOM + machine_config.smp.maxcpus * HEADROOM_PER_VCPU;
 }
 
 static void setup_realtime(void)
@@ -309,6 +308,7 @@ static void setup_realtime(void)
 
     realtime_cpus_read(&cpus, machine_config.smp.maxcpus);
     realtime_options_parse(&cpus, &realtime_options, &error_fatal);
+    realtime_host_check_configure_for(&realtime_options, memory_to_come());
     if (realtime_options.check) {
         check_host();
     }
@@ -328,13 +328,18 @@ static void setup_process(void)
         os_daemonize(&error_fatal);
         chardev_forbid_stdio("-daemonize");
     }
-    os_prioritize(&realtime_options.config,
-                  machine_config.ram_size + HEADROOM + machine_config.smp.maxcpus * HEADROOM_PER_VCPU,
-                  &error_fatal);
+    os_prioritize(&realtime_options.config, memory_to_come(), &error_fatal);
+    if (realtime_options.config.enabled) {
+        realtime_host_check_warnings(warn_line, NULL);
+    }
+    latency_init();
+    latency_report_by_event();
     realtime_profiles_init(realtime_options.profiles, realtime_options.config.profile_count);
+    latency_set_bound(realtime_latency_warn_us());
     if (!qemu_thread_adopt_self(&main_thread, "main", THREAD_EVENT, &error_fatal)) {
         exit(1);
     }
+    latency_thread_register(-1);
     os_setup_signals(on_signal);
 }
 

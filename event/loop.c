@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "event-internal.h"
+#include "realtime/latency.h"
 
 EventLoop *loop_list;
 
@@ -348,6 +349,7 @@ bool event_loop_iterate(EventLoop *loop, int64_t timeout_ns)
     loop->depth++;
 
     int n = loop_wait(loop, b.ev, loop_prepare(loop, timeout_ns));
+    uint64_t woken = loop->depth == 1 ? latency_loop_begin() : 0;
     b.n = n < 0 ? 0 : n; /* EINTR */
     atomic_store(&loop->wake_pending, false);
     for (int i = 0; i < b.n; i++) {
@@ -367,6 +369,7 @@ bool event_loop_iterate(EventLoop *loop, int64_t timeout_ns)
     if (outermost) {
         loop_progress(loop);
     }
+    latency_loop_end(woken);
     return ran;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 #include "event-internal.h"
+#include "realtime/latency.h"
 
 /* ---- Heap ---- */
 
@@ -116,15 +117,31 @@ void timers_woken(EventLoop *loop, bool real_fired)
 
 /* ---- Running ---- */
 
+/*
+ * Not of CLOCK_TYPE_HOST, which jumps, of virtual time that is set by hand, nor of a timer that was
+ * armed with 0 for "now".
+ */
+static void note_lateness(ClockType clock, int64_t due)
+{
+    if (clock != CLOCK_TYPE_HOST && due > 0 && latency_self &&
+        !(clock == CLOCK_TYPE_VIRTUAL && clock_virtual_is_manual())) {
+        latency_timer(clock_get_ns(clock) - due);
+    }
+}
+
 void timers_run_one_locked(EventLoop *loop, EventTimer *t)
 {
     RunningTimer self = { .timer = t, .thread = loop_thread_id(), .next = loop->running };
     void (*fn)(void *) = t->fn;
     void *opaque = t->opaque;
 
+    int64_t due = atomic_load_explicit(&t->expire_ns, memory_order_relaxed);
+    ClockType clock = t->clock;
+
     disarm_locked(t);
     loop->running = &self;
     qemu_mutex_unlock(&loop->lock);
+    note_lateness(clock, due);
     fn(opaque); /* may free t */
     qemu_mutex_lock(&loop->lock);
     RunningTimer **p = &loop->running;

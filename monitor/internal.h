@@ -73,6 +73,10 @@ void hmp_info_jit(Monitor *mon, const char *args);
 void hmp_x(Monitor *mon, const char *args);
 void hmp_xp(Monitor *mon, const char *args);
 
+/* hmp-latency.c */
+void hmp_info_latency(Monitor *mon, const char *args);
+void hmp_latency_reset(Monitor *mon, const char *args);
+
 /* hmp-realtime.c */
 void hmp_info_realtime(Monitor *mon, const char *args);
 void hmp_realtime_profile(Monitor *mon, const char *args);

@@ -87,20 +87,20 @@ static void check_affinity(HostCheckRun *r)
 {
     static const char want[] = "vCPUs and event threads on host CPUs of their own";
     HostCpus offline = hc_cpus_minus(&r->rt, &r->online);
-    unsigned online = hc_cpus_count(&r->online);
+    unsigned online = qemu_cpu_set_count(&r->online);
 
     if (!r->pinned) {
         hc_bad(r, HOST_CHECK_WARN, want,
                "-realtime ...,vcpu-affinity=CPUS,event-affinity=CPUS (CPUs that isolcpus= names)",
                "not given: the kernel may move threads between all %u CPUs", online);
-    } else if (hc_cpus_count(&offline)) {
+    } else if (qemu_cpu_set_count(&offline)) {
         char *text = hc_cpus_text(&offline), *on = hc_cpus_text(&r->online);
         char *fix = g_strdup_printf("choose among the CPUs that are online, %s", on);
         hc_bad(r, HOST_CHECK_FAIL, want, fix, "CPUs %s of %s are not online", text, r->rt_text);
         g_free(fix);
         g_free(on);
         g_free(text);
-    } else if (hc_cpus_count(&r->rt) >= online) {
+    } else if (qemu_cpu_set_count(&r->rt) >= online) {
         hc_bad(r, HOST_CHECK_WARN, want, "leave at least CPU 0 to the host",
                "%s: every CPU of the host", r->rt_text);
     } else {
@@ -121,9 +121,9 @@ static void judge_kept_free(HostCheckRun *r, const char *key, const char *have)
 
     hc_cpus_parse(&set, have ? have : "");
     missing = hc_cpus_minus(&r->rt, &set);
-    if (!hc_cpus_count(&set)) {
+    if (!qemu_cpu_set_count(&set)) {
         hc_bad(r, HOST_CHECK_WARN, want, fix, "none");
-    } else if (hc_cpus_count(&missing)) {
+    } else if (qemu_cpu_set_count(&missing)) {
         char *text = hc_cpus_text(&missing), *got = hc_cpus_text(&set);
         hc_bad(r, HOST_CHECK_WARN, want, fix, "%s, without %s", got, text);
         g_free(got);
@@ -238,8 +238,8 @@ static void check_governor(HostCheckRun *r)
     char *bad = NULL;
     unsigned first = 0, n = 0, seen = 0;
 
-    for (unsigned cpu = 0; cpu < HOST_CPUS_MAX; cpu++) {
-        char *g = hc_cpus_has(&r->rt, cpu)
+    for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
+        char *g = qemu_cpu_set_has(&r->rt, cpu)
                       ? hc_read(r, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu)
                       : NULL;
         seen += g != NULL;
@@ -291,9 +291,9 @@ static void check_idle(HostCheckRun *r)
     unsigned worst_cpu = 0;
     char *name = NULL;
 
-    for (unsigned cpu = 0; cpu < HOST_CPUS_MAX; cpu++) {
+    for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
         char *n = NULL;
-        int64_t l = hc_cpus_has(&r->rt, cpu) ? deepest_idle(r, cpu, &n) : -1;
+        int64_t l = qemu_cpu_set_has(&r->rt, cpu) ? deepest_idle(r, cpu, &n) : -1;
         if (l > worst) {
             worst = l;
             worst_cpu = cpu;

@@ -4,12 +4,10 @@
 #define REALTIME_HOST_CHECK_INTERNAL_H
 
 #include <inttypes.h>
+#include "qemu/thread.h"
 #include "realtime/host-check.h"
 
-#define HOST_CPUS_MAX 1024
-typedef struct HostCpus {
-    uint64_t bits[HOST_CPUS_MAX / 64];
-} HostCpus;
+typedef QemuCpuSet HostCpus;
 
 typedef struct HostCheckRun {
     const HostCheckParams *p;
@@ -39,8 +37,6 @@ char *hc_choice(const char *text);
 
 /* Parses a list as the kernel writes it ("0,2-5"); words that are no numbers are skipped. */
 void hc_cpus_parse(HostCpus *s, const char *text);
-bool hc_cpus_has(const HostCpus *s, unsigned cpu);
-unsigned hc_cpus_count(const HostCpus *s);
 bool hc_cpus_meet(const HostCpus *a, const HostCpus *b);
 /* Those of a that are not in b. */
 HostCpus hc_cpus_minus(const HostCpus *a, const HostCpus *b);

@@ -40,8 +40,8 @@ static void check_fair_server(HostCheckRun *r)
     int64_t v, worst = -1;
     unsigned worst_cpu = 0;
 
-    for (unsigned cpu = 0; cpu < HOST_CPUS_MAX; cpu++) {
-        if (hc_cpus_has(&r->rt, cpu) &&
+    for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
+        if (qemu_cpu_set_has(&r->rt, cpu) &&
             hc_read_i64(r, &v, "/sys/kernel/debug/sched/fair_server/cpu%u/runtime", cpu) &&
             v > worst) {
             worst = v;
@@ -343,7 +343,7 @@ static void check_cpuset(HostCheckRun *r)
     missing = hc_cpus_minus(&r->rt, &have);
     if (!text) {
         hc_bad(r, HOST_CHECK_WARN, want, "mount /proc", "unknown: no Cpus_allowed_list");
-    } else if (!hc_cpus_count(&missing)) {
+    } else if (!qemu_cpu_set_count(&missing)) {
         hc_ok(r, want, "%s", text);
     } else {
         char *m = hc_cpus_text(&missing);

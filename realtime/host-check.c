@@ -110,26 +110,11 @@ void hc_cpus_parse(HostCpus *s, const char *text)
         if (*end == '-') {
             b = strtoul(end + 1, NULL, 10);
         }
-        for (; a <= b && a < HOST_CPUS_MAX; a++) {
-            s->bits[a / 64] |= BIT64(a % 64);
+        for (; a <= b && a < QEMU_CPU_SET_MAX; a++) {
+            qemu_cpu_set_add(s, (unsigned)a);
         }
     }
     g_strfreev(items);
-}
-
-bool hc_cpus_has(const HostCpus *s, unsigned cpu)
-{
-    return cpu < HOST_CPUS_MAX && (s->bits[cpu / 64] >> (cpu % 64) & 1);
-}
-
-unsigned hc_cpus_count(const HostCpus *s)
-{
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < ARRAY_SIZE(s->bits); i++) {
-        n += (unsigned)__builtin_popcountll(s->bits[i]);
-    }
-    return n;
 }
 
 bool hc_cpus_meet(const HostCpus *a, const HostCpus *b)
@@ -156,12 +141,12 @@ char *hc_cpus_text(const HostCpus *s)
 {
     GString *g = g_string_new(NULL);
 
-    for (unsigned i = 0; i < HOST_CPUS_MAX; i++) {
+    for (unsigned i = 0; i < QEMU_CPU_SET_MAX; i++) {
         unsigned first = i;
-        if (!hc_cpus_has(s, i)) {
+        if (!qemu_cpu_set_has(s, i)) {
             continue;
         }
-        while (hc_cpus_has(s, i + 1)) {
+        while (qemu_cpu_set_has(s, i + 1)) {
             i++;
         }
         g_string_append_printf(g, i > first ? "%s%u-%u" : "%s%u", g->len ? "," : "", first, i);

@@ -13,6 +13,7 @@
 #include "event/event.h"
 #include "qapi/qapi.h"
 #include "realtime/internal.h"
+#include "realtime/latency.h"
 
 /* The main loop answers within an iteration; it may still be starting. */
 #define ANSWER_TIMEOUT_NS (10 * NANOSECONDS_PER_SECOND)
@@ -123,6 +124,7 @@ static void announce(QapiRealtimeSource source)
 
     realtime_watch_reset();
     realtime_host_follow(&profiles[now]);
+    latency_set_bound(profiles[now].latency_warn_us);
     if (now != announced) {
         qapi_event_send_realtime_profile_changed(profiles[now].name, profiles[announced].name,
                                                  source);

@@ -133,10 +133,38 @@ void qemu_mutex_destroy(QemuMutex *m)
     }
 }
 
+void (*qemu_mutex_contended)(const QemuMutex *m, int holder, int64_t waited_ns);
+
+static int64_t mutex_clock_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
+}
+
+/* Another thread has it. An errno. */
+static QEMU_NOINLINE int mutex_lock_contended(QemuMutex *m)
+{
+    int holder = 0;
+#ifdef __GLIBC__
+    holder = __atomic_load_n(&m->m.__data.__owner, __ATOMIC_RELAXED); /* may be out of date */
+#endif
+    int64_t start = mutex_clock_ns();
+    int err = pthread_mutex_lock(&m->m);
+
+    if (!err && qemu_mutex_contended) {
+        qemu_mutex_contended(m, holder, mutex_clock_ns() - start);
+    }
+    return err;
+}
+
 NO_TSA void qemu_mutex_lock(QemuMutex *m)
 {
     held_check_rank(m);
-    int err = pthread_mutex_lock(&m->m);
+    int err = pthread_mutex_trylock(&m->m);
+    if (unlikely(err == EBUSY)) {
+        err = mutex_lock_contended(m);
+    }
     if (unlikely(err)) {
         thread_panic("cannot lock mutex", m->name, err);
     }

@@ -37,6 +37,9 @@ void qemu_mutex_destroy(QemuMutex *m)
     m->name = NULL;
 }
 
+/* Not told of here. */
+void (*qemu_mutex_contended)(const QemuMutex *m, int holder, int64_t waited_ns);
+
 NO_TSA void qemu_mutex_lock(QemuMutex *m)
 {
     AcquireSRWLockExclusive(srw(m));

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "qemu/runstate.h"
+#include "realtime/latency.h"
 
 /* ---- Making and ending ---- */
 
@@ -449,6 +450,26 @@ static ExitReason handle_exit(CPUState *cpu)
 
 /* ---- One step ---- */
 
+static LatencyKind exit_kind(uint32_t reason)
+{
+    switch (reason) {
+    case KVM_EXIT_IO:
+        return LATENCY_EXIT_IO;
+    case KVM_EXIT_MMIO:
+        return LATENCY_EXIT_MMIO;
+    case KVM_EXIT_HLT:
+        return LATENCY_EXIT_HALT;
+    case KVM_EXIT_INTR:
+        return LATENCY_EXIT_REQUEST;
+    case KVM_EXIT_IRQ_WINDOW_OPEN:
+    case KVM_EXIT_IOAPIC_EOI:
+    case KVM_EXIT_SET_TPR:
+        return LATENCY_EXIT_IRQ_WINDOW;
+    default:
+        return LATENCY_EXIT_OTHER;
+    }
+}
+
 ExitReason kvm_vcpu_run(CPUState *cpu)
 {
     KvmVcpu *v = kvm_vcpu(cpu);
@@ -483,8 +504,10 @@ ExitReason kvm_vcpu_run(CPUState *cpu)
         if (!kvm_run_enter(v)) {
             continue;
         }
+        latency_entry();
         r = ioctl(v->fd, KVM_RUN, NULL);
         r = r < 0 ? -errno : 0;
+        latency_exit(r < 0 ? LATENCY_EXIT_REQUEST : exit_kind(v->run->exit_reason));
         kvm_run_leave(v);
         after_run(cpu);
         if (r == -EINTR || r == -EAGAIN) {

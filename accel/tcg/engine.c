@@ -8,6 +8,7 @@
 #include "accel/tcg/engine-run.h"
 #include "accel/tcg/jit.h"
 #include "qemu/log.h"
+#include "realtime/latency.h"
 
 /* ---- Leaving a block: see interp.h ---- */
 
@@ -313,6 +314,8 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
     atomic_store(&cpu->exit_request, 0);
     bits = event_word_take(&cpu->event);
     if (bits) {
+        /* Looks without a request are the guest's own doing: STI, and leaving a block early. */
+        latency_exit_first(LATENCY_EXIT_REQUEST);
         handle_requests(c, bits);
         if (bits & CPU_REQ_EXIT) {
             *reason = EXIT_REQUEST;
@@ -327,16 +330,23 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
         if (!tcg_has_work(c)) {
             /* HLT under STI's shadow: the shadow ends with it. */
             c->int_shadow = c->movss_shadow = false;
+            latency_exit(LATENCY_EXIT_HALT);
             *reason = EXIT_HALT;
             return true;
         }
         atomic_store(&cpu->halted, false);
     }
     if (c->int_shadow || c->movss_shadow || t->engine->step_once) {
+        latency_entry();
         run_single(c);
-    } else if (take_interrupt(c)) {
+        return false;
+    }
+    if (take_interrupt(c)) {
         atomic_store_explicit(&cpu->exit_request, 1, memory_order_relaxed);
-    } else if (tcg_single_step_wanted(c)) {
+        return false; /* it looks once more before it enters the guest */
+    }
+    latency_entry();
+    if (tcg_single_step_wanted(c)) {
         run_single(c);
     } else if (qemu_loglevel_mask(LOG_EXEC | LOG_CPU)) {
         run_logged(c);
@@ -467,6 +477,7 @@ ExitReason tcg_engine_run(X86CPU *c)
     case TCG_JMP_RAISE:
         c->tcg->engine->step.active = false;
         c->tcg->shadow_now = false;
+        latency_entry(); /* a fault while an interrupt was delivered: what follows is the guest's */
         deliver(c, EVENT_EXCEPTION, c->tcg->exc.vector, c->tcg->exc.has_error,
                 c->tcg->exc.error);
         break;

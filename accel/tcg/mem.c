@@ -7,6 +7,7 @@
 #include <string.h>
 #include "accel/irqchip.h"
 #include "accel/tcg/mmu.h"
+#include "realtime/latency.h"
 
 /* Serialises locked accesses that cannot be one host instruction: pages that lie apart. */
 static QemuMutex split_lock;
@@ -185,7 +186,11 @@ static uint64_t part_load_int(const Part *p)
         if (unlikely(p->e.flags & TLBF_APIC)) {
             return apic_load(p);
         }
-        return address_space_load(&address_space_memory, part_phys(p), p->len);
+        uint64_t sample = latency_sample_begin();
+        uint64_t v = address_space_load(&address_space_memory, part_phys(p), p->len);
+
+        latency_sample_end(LATENCY_EXIT_MMIO, sample);
+        return v;
     }
     return host_load(part_host(p), p->len);
 }
@@ -197,7 +202,10 @@ static void part_store_int(const Part *p, uint64_t v)
             apic_store(p, (uint32_t)v);
             return;
         }
+        uint64_t sample = latency_sample_begin();
+
         address_space_store(&address_space_memory, part_phys(p), v, p->len);
+        latency_sample_end(LATENCY_EXIT_MMIO, sample);
         return;
     }
     host_store(part_host(p), v, p->len);

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include "accel/tcg/int.h"
+#include "realtime/latency.h"
 
 /* ---- Registers at address size ---- */
 
@@ -185,7 +186,9 @@ SIZES_8_64(DEFINE_ONE)
         tcg_check_io(c, i, (uint16_t)c->regs[R_RDX], bits / 8);                                    \
         lin = destination(c, i, bits / 8, true);                                                   \
         tcg_probe_write(c, i, lin, bits / 8);                                                      \
+        uint64_t sample = latency_sample_begin();                                                  \
         v = (type)address_space_load(&address_space_io, (uint16_t)c->regs[R_RDX], bits / 8);       \
+        latency_sample_end(LATENCY_EXIT_IO, sample);                                               \
         tcg_st##bits(c, i, lin, v);                                                                \
         areg_add(c, i, R_RDI, direction(c, bits / 8));                                             \
     }                                                                                              \
@@ -194,7 +197,9 @@ SIZES_8_64(DEFINE_ONE)
         type v;                                                                                    \
         tcg_check_io(c, i, (uint16_t)c->regs[R_RDX], bits / 8);                                    \
         v = tcg_ld##bits(c, i, source(c, i, bits / 8));                                            \
+        uint64_t sample = latency_sample_begin();                                                  \
         address_space_store(&address_space_io, (uint16_t)c->regs[R_RDX], v, bits / 8);             \
+        latency_sample_end(LATENCY_EXIT_IO, sample);                                               \
         areg_add(c, i, R_RSI, direction(c, bits / 8));                                             \
     }
 DEFINE_IO_ONE(8, uint8_t)

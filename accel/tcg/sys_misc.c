@@ -2,6 +2,7 @@
 /* System instructions without a table of their own: interrupts, MSRs, counters, I/O, fast calls. */
 #include "accel/irqchip.h"
 #include "accel/tcg/sys.h"
+#include "realtime/latency.h"
 #include "target/i386/cpuid.h"
 
 /* ---- Operands ---- */
@@ -314,7 +315,9 @@ void sys_in(X86CPU *c, const Insn *i)
     uint64_t v;
 
     tcg_check_io(c, i, port, i->opsize);
+    uint64_t sample = latency_sample_begin();
     v = address_space_load(&address_space_io, port, i->opsize);
+    latency_sample_end(LATENCY_EXIT_IO, sample);
     if (i->opsize == 1) {
         c->regs[R_RAX] = (c->regs[R_RAX] & ~0xffull) | (uint8_t)v;
     } else {
@@ -330,7 +333,9 @@ void sys_out(X86CPU *c, const Insn *i)
 
     tcg_check_io(c, i, port, i->opsize);
     v &= i->opsize == 1 ? 0xff : i->opsize == 2 ? 0xffff : 0xffffffff;
+    uint64_t sample = latency_sample_begin();
     address_space_store(&address_space_io, port, v, i->opsize);
+    latency_sample_end(LATENCY_EXIT_IO, sample);
     NEXT(c, i);
 }
 

@@ -121,6 +121,11 @@ void qemu_mutex_destroy(QemuMutex *m);
 void qemu_mutex_lock(QemuMutex *m) ACQUIRE(*m);
 bool qemu_mutex_trylock(QemuMutex *m) TRY_ACQUIRE(true, *m);
 void qemu_mutex_unlock(QemuMutex *m) RELEASE(*m);
+/*
+ * Called after qemu_mutex_lock() had to wait: holder is the thread that had m when the wait began
+ * (0: not known). RT_SAFE, holds m. Set at start-up (realtime/latency.c); NULL: nobody listens.
+ */
+extern void (*qemu_mutex_contended)(const QemuMutex *m, int holder, int64_t waited_ns);
 
 static inline void qemu_mutex_guard_release(QemuMutex **m) NO_TSA;
 static inline void qemu_mutex_guard_release(QemuMutex **m)

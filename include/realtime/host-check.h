@@ -56,6 +56,12 @@ void host_check_print_json(const HostCheck *c, FILE *f);
  * Without a call, or with NULL, the defaults of a zero HostCheckParams hold.
  */
 void realtime_host_check_configure(const HostCheckParams *p);
+/*
+ * The same from the options: the most demanding profile, all host CPUs that any of them pins to, and
+ * bytes of memory to come. What o says must outlive it.
+ */
+struct RealtimeOptions;
+void realtime_host_check_configure_for(const struct RealtimeOptions *o, uint64_t bytes_needed);
 /* `-realtime check`: prints the table. Returns false if any line fails (exit status 1). */
 bool realtime_host_check_print(FILE *f);
 bool realtime_host_check_print_json(FILE *f);
