@@ -449,7 +449,7 @@ static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
             if (!b->jit) {
                 block_heat(c, b);
             }
-            if (b->jit) {
+            if (b->jit && (likely(!b->cross) || jit_stamp_cross(c, b))) {
                 run_translated(c, b, &link);
                 b = &g->none;
                 continue;

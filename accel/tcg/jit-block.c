@@ -270,20 +270,33 @@ void jit_settle(JitCtx *x)
     jit_x87_note(x, &x->s);
 }
 
-void jit_exit_rcx(JitCtx *x)
+void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
 {
     Emit *e = &x->e;
 
-    emit_mov_rr(e, H_AX, H_CX);
-    emit_op_rm(e, true, 0x33, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
     emit_mov32_rr(e, H_DX, H_CX);
     emit_shift_imm(e, false, 5, H_DX, 12);
     emit_op_rr(e, false, 0x33, H_DX, H_CX);
     emit_alu_imm(e, false, 4, H_DX, (1 << JIT_JUMP_BITS) - 1);
-    emit_shift_imm(e, false, 4, H_DX, 4);
+    emit_shift_imm(e, false, 4, H_DX, 5);
     emit_op_rm(e, true, 0x03, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_JUMP));
-    emit_op_rm(e, true, 0x39, H_AX, H_DX, offsetof(JitJump, tag));
-    emit_jcc(e, CC_NZ, x->j->jump_miss);
+    emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
+    /* The whole of RIP is compared, so what is not canonical never matches. */
+    emit_op_rm(e, true, 0x39, H_CX, H_DX, offsetof(JitJump, rip));
+    if (stub) {
+        jit_stub_jcc(x, stub, CC_NZ);
+    } else {
+        emit_jcc(e, CC_NZ, x->j->jump_miss);
+    }
+    emit_op_rm(e, true, 0x39, H_AX, H_DX, offsetof(JitJump, epoch));
+    if (stub) {
+        jit_stub_jcc(x, stub, CC_NZ);
+    } else {
+        emit_jcc(e, CC_NZ, x->j->jump_miss);
+    }
+    if (pop) {
+        emit_lea(e, true, jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
+    }
     emit_jmp_mem(e, H_DX, offsetof(JitJump, code));
     x->ended = true;
 }
@@ -313,7 +326,7 @@ void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip)
     }
     if (!same_page(x, rip)) {
         emit_mov_imm(&x->e, H_CX, rip);
-        jit_exit_rcx(x);
+        jit_exit_rcx(x, NULL, 0);
         return;
     }
     x->exit_rip[n] = rip;
@@ -333,7 +346,7 @@ void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise)
         uint8_t *skip = emit_jcc(e, cc ^ 1, NULL);
 
         emit_mov_imm(e, H_CX, taken);
-        jit_exit_rcx(x);
+        jit_exit_rcx(x, NULL, 0);
         emit_patch(e, skip, emit_here(e));
     }
     jit_exit_direct(x, 0, otherwise);
@@ -357,6 +370,26 @@ static void exit_stub_emit(JitCtx *x, unsigned n)
 
 /* ---- The block ---- */
 
+/*
+ * A block over a page's end: its second page may be written, or mapped elsewhere, without the first
+ * one knowing. It is entered only under the epoch in which the engine has found it in place.
+ */
+static void entry_cross_emit(JitCtx *x)
+{
+    Emit *e = &x->e;
+
+    emit_mov_imm(e, H_AX, (uintptr_t)x->tb->gen2_ptr);
+    emit_rm(e, &(Op){ .opcode = 0x81, .imm = (int32_t)x->tb->gen2, .imm_len = 4 }, 7, H_AX, 0);
+    x->jb->gen2_imm = e->p - 4;
+    x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+    e8(e, 0x48);
+    e8(e, 0xb8); /* MOV RAX, imm64 */
+    x->jb->epoch_imm = e->p;
+    e64(e, 0);
+    emit_op_rm(e, true, 0x3b, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
+    x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+}
+
 static void entry_emit(JitCtx *x)
 {
     Emit *e = &x->e;
@@ -368,6 +401,9 @@ static void entry_emit(JitCtx *x)
     emit_rm(e, &(Op){ .opcode = 0x81, .imm = (int32_t)x->tb->gen, .imm_len = 4 }, 7, H_AX, 0);
     x->jb->gen_imm = e->p - 4;
     x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+    if (x->tb->cross) {
+        entry_cross_emit(x);
+    }
     if (x->csr) {
         emit_mov_imm(e, H_AX, (uintptr_t)&x->c->tcg->csr_live);
         emit_rm(e, &(Op){ .opcode = 0x80, .imm = 0, .imm_len = 1 }, 7, H_AX, 0);
@@ -496,7 +532,7 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     JitCtx *x = &j->ctx;
     JitBlock *jb;
 
-    if (!(tb->mode & MODE_CS64) || tb->cross || !tb->host || (tb->mode & MODE_STEP)) {
+    if (!(tb->mode & MODE_CS64) || !tb->host || (tb->mode & MODE_STEP)) {
         return NULL;
     }
     jb = jit_alloc(j, JIT_BLOCK_MAX);

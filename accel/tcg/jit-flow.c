@@ -203,7 +203,6 @@ static bool indirect_target(JitCtx *x, JitStub *s)
     } else {
         emit_mov_rr(&x->e, H_CX, jit_get(x, gpr64(o), H_CX));
     }
-    check_canonical(x, s);
     return true;
 }
 
@@ -217,13 +216,16 @@ static bool is_near_indirect(const JitCtx *x)
 
 static bool jmp_indirect(JitCtx *x)
 {
+    JitStub *s;
+
     if (!is_near_indirect(x)) {
         return false;
     }
     jit_settle(x);
     x->s.flags = FLAGS_MEM;
-    indirect_target(x, jit_stub(x, STUB_INTERP_END));
-    jit_exit_rcx(x);
+    s = jit_stub(x, STUB_INTERP_END);
+    indirect_target(x, s);
+    jit_exit_rcx(x, s, 0);
     return true;
 }
 
@@ -238,11 +240,12 @@ static bool call_indirect(JitCtx *x)
     x->s.flags = FLAGS_MEM;
     s = jit_stub(x, STUB_INTERP_END);
     indirect_target(x, s);
+    check_canonical(x, s);
     emit_st(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     push_return(x, s);
     call_store_check(x);
     emit_ld(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
-    jit_exit_rcx(x);
+    jit_exit_rcx(x, NULL, 0);
     return true;
 }
 
@@ -259,9 +262,7 @@ static bool ret(JitCtx *x)
     s = jit_stub(x, STUB_INTERP_END);
     stack_probe(x, s, 0, MEM_READ);
     emit_ld(&x->e, H_CX, H_CX, 0);
-    check_canonical(x, s);
-    stack_move(x, 8 + (int32_t)(zi->opcode == 0xc2 ? zi->raw.imm[0].value.u : 0));
-    jit_exit_rcx(x);
+    jit_exit_rcx(x, s, 8 + (int32_t)(zi->opcode == 0xc2 ? zi->raw.imm[0].value.u : 0));
     return true;
 }
 

@@ -229,7 +229,6 @@ static void plain_registers(JitCtx *x, Plain *p)
 
 static bool plain(JitCtx *x)
 {
-    unsigned use, def;
     Plain p;
 
     if (!plain_parse(x, &p) || (p.rm.where != W_GPR && p.rm.where != W_MEM)) {
@@ -239,11 +238,7 @@ static bool plain(JitCtx *x)
         x->zi[x->index].mnemonic == ZYDIS_MNEMONIC_BSR) {
         p.reg.cond = true; /* a source of 0 leaves the destination */
     }
-    jit_flags_of(&x->zi[x->index], &use, &def);
     if (p.rm.where == W_MEM) {
-        if (p.rm.write && use) {
-            return false; /* ADC, SBB, SETcc to memory: EFLAGS and RAX at once */
-        }
         plain_memory(x, &p);
     } else {
         plain_registers(x, &p);

@@ -120,7 +120,7 @@ static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
     }
     c->accel_area[AREA_EPOCH] = jump_epoch(c);
     e = &c->tcg->jit->jump[jump_slot(c->rip)];
-    return e->tag == (c->rip ^ c->accel_area[AREA_EPOCH]) ? e->code : NULL;
+    return e->rip == c->rip && e->epoch == c->accel_area[AREA_EPOCH] ? e->code : NULL;
 }
 
 /* A store of size bytes to host hit code. */
@@ -325,7 +325,7 @@ void jit_kill(JitBlock *jb)
     unlink_exit(&jb->exit[0]);
     unlink_exit(&jb->exit[1]);
     if (jump->code == jb->code) {
-        jump->tag = 0;
+        jump->epoch = 0;
     }
     j->stat.invalidated++;
     j->stat.blocks--;
@@ -354,6 +354,9 @@ void jit_link(X86CPU *c, JitLink *l, TcgBlock *tb)
 void jit_restamp(TcgBlock *tb)
 {
     memcpy(tb->jit->gen_imm, &tb->gen, 4);
+    if (tb->cross) {
+        memcpy(tb->jit->gen2_imm, &tb->gen2, 4);
+    }
 }
 
 /* ---- Room ---- */
@@ -437,12 +440,25 @@ JitLink *jit_run(X86CPU *c, TcgBlock *tb)
     return t->jit->enter(c, tb->jit->code);
 }
 
+bool jit_stamp_cross(X86CPU *c, TcgBlock *tb)
+{
+    uint64_t lin = tcg_code_linear(c->tcg, tb->rip), epoch;
+
+    if (!mmu_code_seen(c, lin) || !mmu_code_seen(c, lin + TARGET_PAGE_SIZE)) {
+        return false;
+    }
+    epoch = jump_epoch(c);
+    memcpy(tb->jit->epoch_imm, &epoch, 8);
+    return true;
+}
+
 void jit_remember(X86CPU *c, TcgBlock *tb)
 {
     JitJump *e = &c->tcg->jit->jump[jump_slot(tb->rip)];
 
     if (mmu_code_seen(c, tcg_code_linear(c->tcg, tb->rip))) {
-        e->tag = tb->rip ^ jump_epoch(c);
+        e->rip = tb->rip;
+        e->epoch = jump_epoch(c);
         e->code = tb->jit->code;
     }
 }

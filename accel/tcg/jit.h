@@ -42,14 +42,18 @@ struct JitBlock {
     TcgBlock *tb;        /* NULL: not in use */
     const uint8_t *code; /* entry, executable view */
     uint8_t *gen_imm;    /* generation it compares with, in the writable view */
+    /* A block over a page's end: generation and mapping of its second page. */
+    uint8_t *gen2_imm, *epoch_imm;
     uint32_t at, size;   /* place in the cache */
     JitLink *incoming;
     JitLink exit[2];
 };
 
 typedef struct JitJump {
-    uint64_t tag;        /* RIP ^ epoch; 0: none (RIP 0 of epoch 0 is never entered) */
+    uint64_t rip;
+    uint64_t epoch;      /* 0: none */
     const uint8_t *code;
+    uint64_t pad;        /* 32 bytes: the index is shifted by 5 */
 } JitJump;
 
 /* What of an instruction is given to the interpreter: index, mnemonic, and whether it is a slow
@@ -113,7 +117,7 @@ typedef struct JitCtx {
     const uint8_t *csr_resume, *x87_resume;
     JitStub stub[JIT_MAX_STUBS];
     unsigned nstub;
-    uint8_t *entry_rel[3];
+    uint8_t *entry_rel[4];
     unsigned nentry;
     /* Decoded again, for operands and flags. */
     ZydisDecodedInstruction zi[BLOCK_MAX_INSNS];
@@ -201,8 +205,12 @@ void jit_interp_inline(JitCtx *x);
 void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip);
 /* Conditional jump to one of two addresses; flags and vector registers are at home. */
 void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise);
-/* Exit to the address in RCX, through the jump cache. Vector registers and flags are at home. */
-void jit_exit_rcx(JitCtx *x);
+/*
+ * Exit to the address in RCX, through the jump cache; a miss goes to stub, or, with the address in
+ * X86CPU.rip, to the engine if stub is NULL. pop is added to RSP on the way. Vector registers and
+ * flags are at home.
+ */
+void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop);
 /* Flags and vector registers go home, as at every exit. */
 void jit_settle(JitCtx *x);
 
@@ -261,6 +269,8 @@ void jit_link(X86CPU *c, JitLink *link, TcgBlock *tb);
 void jit_kill(JitBlock *jb);
 /* tb's generation was stamped anew. */
 void jit_restamp(TcgBlock *tb);
+/* tb crosses a page's end and was just found to be in place. False: it cannot be run translated. */
+bool jit_stamp_cross(X86CPU *c, TcgBlock *tb);
 /* For jumps through the cache: tb is what RIP now leads to. */
 void jit_remember(X86CPU *c, TcgBlock *tb);
 /* Room for a block of at most size bytes; evicts. */

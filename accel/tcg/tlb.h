@@ -10,7 +10,7 @@
 
 #include "accel/tcg/interp.h"
 
-#define TLB_BITS    10
+#define TLB_BITS    13
 #define TLB_ENTRIES (1u << TLB_BITS)
 #define TLB_INVALID 1ull /* has an offset bit set, so no page address equals it */
 /* Added to a page address: the access is allowed, but only the slow half may make it (MMIO, ROM,
