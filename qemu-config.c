@@ -47,7 +47,15 @@ static const QemuOptDesc smp_desc[] = {
     N("sockets", NULL), N("dies", "dies in a socket"), N("cores", "cores in a die"),
     N("threads", "threads in a core"), END
 };
-static const QemuOptDesc memory_desc[] = { S("size", "in MiB, or with a suffix"), END };
+static const QemuOptDesc memory_desc[] = {
+    S("size", "in MiB, or with a suffix"), N("slots", "places for memory plugged in later (0)"),
+    S("maxmem", "most memory with what is plugged in later (size)"), END
+};
+static const QemuOptDesc add_fd_desc[] = {
+    N("fd", "file descriptor of which a duplicate is added to fd set"),
+    N("set", "ID of the fd set to add fd to"),
+    S("opaque", "free-form string used to describe fd"), END
+};
 static const QemuOptDesc name_desc[] = {
     S("guest", "name of the guest"), S("process", "name of the process"),
     B("debug-threads", "threads have names (always so)"), END
@@ -119,14 +127,16 @@ GROUP(rtc_opts, "rtc", "base", true, rtc_desc);
 GROUP(msg_opts, "msg", NULL, true, msg_desc);
 GROUP(mon_opts, "mon", "chardev", false, mon_desc);
 GROUP(chardev_opts, "chardev", "backend", false, chardev_desc);
-/* Each driver judges its own properties. */
+GROUP(add_fd_opts, "add-fd", NULL, false, add_fd_desc);
+/* Each driver, each type of object, judges its own properties. */
 GROUP(device_opts, "device", "driver", false, NULL);
+GROUP(object_opts, "object", "qom-type", false, NULL);
 /* clang-format on */
 
 static QemuOptsList *const builtin_groups[] = {
     &machine_opts, &accel_opts, &smp_opts, &memory_opts, &name_opts, &boot_opts,
     &global_opts, &realtime_opts, &overcommit_opts, &action_opts, &rtc_opts, &msg_opts,
-    &mon_opts, &chardev_opts, &device_opts,
+    &mon_opts, &chardev_opts, &add_fd_opts, &device_opts, &object_opts,
 };
 static QemuOptsList *added_groups;
 

@@ -68,10 +68,10 @@ Choose the CPU model and switch single features on or off.
 > number of CPUs and how they are arranged
 Set the number of CPUs at start (1 to 255) and their topology. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus.
 
--m [size=]SIZE
+-m [size=]SIZE[,slots=0][,maxmem=SIZE]
 @group memory
 > size of the guest's memory, in MiB or with a suffix
-Set the size of the guest's memory. Without a suffix (K, M, G, T) the number is in MiB; a fraction such as 1.5G is accepted.
+Set the size of the guest's memory. Without a suffix (K, M, G, T) the number is in MiB; a fraction such as 1.5G is accepted. No memory can be plugged in later: slots must be 0, and maxmem the same as size.
 
 -name [guest=]NAME[,process=NAME][,debug-threads=on|off]
 @group name
@@ -96,6 +96,14 @@ Add a device. "-device DRIVER,help" lists its properties. The value may be a JSO
 @group global
 > change the default of a device's property
 Set a property of every device of a type that does not set it itself.
+
+-object TYPE,id=ID[,PROP=VALUE...]
+@group object
+> make an object ('-object help' lists the types)
+Make an object that other options name. "-object TYPE,help" lists its properties. The value may be a JSON object.
+
+* secret: a password or key: data=TEXT or file=FILE, format=raw|base64.
+* memory-backend-ram, memory-backend-file, memory-backend-memfd: memory of size=SIZE for -machine memory-backend=ID; share=on|off, prealloc=on|off, merge=on|off, dump=on|off; mem-path=FILE for a file, hugetlb=on|off and seal=on|off for a memfd.
 
 -nodefaults
 > no default serial port, monitor or other default devices
@@ -165,6 +173,11 @@ Look for firmware images in this directory first. May be given several times.
 > make a character device ('-chardev help' lists back ends)
 Make a character back end that serial ports and monitors can use: null, stdio, file, pty, socket or ringbuf.
 
+-add-fd fd=FD,set=SET[,opaque=TEXT]
+@group add-fd
+> put an inherited descriptor into a set, /dev/fdset/SET
+Put a file descriptor that the program inherited into the set SET. Where a character device takes a file name, /dev/fdset/SET is the descriptor of the set that was opened for the same access.
+
 -serial DEVICE
 > connect the next serial port: stdio, pty, file:PATH,
 > unix:PATH,server=on, tcp:HOST:PORT, chardev:ID, null, none
@@ -209,6 +222,10 @@ There is no display to choose yet but none.
 > serial port and monitor on the terminal, no display
 Connect the first serial port and a monitor to the terminal: Ctrl-A c switches between them, Ctrl-A x ends the machine.
 
+-audiodev none,id=ID
+> an audio device that plays nothing
+Accepted for management tools: the only audio device is one that plays nothing (driver "none").
+
 = Running
 
 -S
@@ -243,6 +260,10 @@ Leave out the ACPI tables.
 -no-hpet
 > the same as -machine hpet=off
 Leave out the HPET.
+
+-sandbox off
+> no filter of system calls
+Accepted for management tools: there is no filter of system calls that could be switched on.
 
 -daemonize
 > go to the background once the machine is ready

@@ -14,6 +14,7 @@
 #include "event/event.h"
 #include "hw/device.h"
 #include "hw/machine.h"
+#include "memory/backend.h"
 #include "memory/memory.h"
 #include "monitor/monitor.h"
 #include "monitor/qtest.h"
@@ -23,6 +24,7 @@
 #include "qemu/opts.h"
 #include "qemu/os.h"
 #include "qemu/runstate.h"
+#include "qemu/user-object.h"
 #include "realtime/host-check.h"
 #include "realtime/latency.h"
 #include "realtime/options.h"
@@ -83,7 +85,8 @@ static bool own_help(QemuOptionIndex index)
         chardev_print_help();
         exit(0);
     case QEMU_OPTION_device:
-        return true; /* device_add_from_opts() prints */
+    case QEMU_OPTION_object:
+        return true; /* whoever makes one prints */
     default:
         return false;
     }
@@ -165,6 +168,31 @@ static bool option_display(const char *arg, Error **errp)
     return true;
 }
 
+/* Only what makes no sound, and no filter: tools say so even where there is nothing to choose. */
+static bool option_audiodev(const char *arg, Error **errp)
+{
+    QemuOptsList list = { .name = "audiodev", .implied_opt_name = "driver" };
+    QemuOpts *opts = arg[0] == '{' ? qemu_opts_parse_json(&list, arg, errp)
+                                   : qemu_opts_parse(&list, arg, errp);
+    const char *driver = qemu_opt_get(opts, "driver");
+    bool ok = driver && !strcmp(driver, "none");
+
+    if (opts && !ok) {
+        error_setg(errp, "-audiodev %s: this program plays no sound; use driver 'none'", arg);
+    }
+    qemu_opts_reset(&list);
+    return ok;
+}
+
+static bool option_sandbox(const char *arg, Error **errp)
+{
+    if (strcmp(arg, "off") != 0) {
+        error_setg(errp, "-sandbox %s: this program has no filter of system calls; use off", arg);
+        return false;
+    }
+    return true;
+}
+
 static bool option_other(const CmdlineUse *use, Error **errp)
 {
     switch (use->option->index) {
@@ -178,6 +206,10 @@ static bool option_other(const CmdlineUse *use, Error **errp)
         return qemu_read_config_file(use->arg, errp);
     case QEMU_OPTION_display:
         return option_display(use->arg, errp);
+    case QEMU_OPTION_audiodev:
+        return option_audiodev(use->arg, errp);
+    case QEMU_OPTION_sandbox:
+        return option_sandbox(use->arg, errp);
     case QEMU_OPTION_action:
         return opts_parse_action(use->opts, &vm_actions, errp);
     default:
@@ -239,6 +271,19 @@ static const char *either(const char *a, const char *b)
     return a ? a : b;
 }
 
+/* Of the main memory without -m: the size of the back end that is to be it. */
+static uint64_t default_ram_size(void)
+{
+    const char *id = machine_opts.memory_backend;
+    QemuOpts *opts = id ? qemu_opts_find(qemu_find_opts("object", &error_abort), id) : NULL;
+    uint64_t size = current_machine->default_ram_size;
+
+    if (qemu_opt_get(opts, "size")) {
+        qemu_opt_read_size(opts, "size", &size, &error_fatal);
+    }
+    return size;
+}
+
 static void configure_machine(void)
 {
     MachineConfig *cfg = &machine_config;
@@ -251,8 +296,8 @@ static void configure_machine(void)
     cfg->defaults = !args.nodefaults;
     cfg->acpi = machine_opts.acpi && !args.no_acpi;
     cfg->hpet = machine_opts.hpet && !args.no_hpet;
-    opts_parse_memory(qemu_find_opts_singleton("memory"), current_machine->default_ram_size,
-                      MAX_RAM, &cfg->ram_size, &error_fatal);
+    opts_parse_memory(qemu_find_opts_singleton("memory"), default_ram_size(), MAX_RAM,
+                      &cfg->ram_size, &error_fatal);
     opts_parse_smp(qemu_find_opts_singleton("smp-opts"), current_machine->max_cpus,
                    current_machine->name, &cfg->smp, &error_fatal);
     if (args.uuid) {
@@ -404,6 +449,53 @@ static void setup_accel(void)
             exit(1);
         }
         warn_report_err(err);
+    }
+}
+
+/* ---- Objects ---- */
+
+static void print_object_type(const UserObjectType *type, void *opaque)
+{
+    printf("  %-24s %s\n", type->name, type->desc);
+}
+
+static QEMU_NORETURN void help_objects(const char *name)
+{
+    const UserObjectType *type = name ? user_object_type_find(name) : NULL;
+
+    if (type) {
+        QemuOptsList list = { .name = type->name, .desc = type->props };
+
+        qemu_opts_print_help(&list);
+    } else {
+        printf("List of user creatable objects:\n");
+        user_object_type_foreach(print_object_type, NULL);
+    }
+    exit(0);
+}
+
+static bool make_object(QemuOpts *opts, void *opaque, Error **errp)
+{
+    Error *err = NULL;
+
+    if (qemu_opts_has_help(opts)) {
+        help_objects(qemu_opt_get(opts, "qom-type"));
+    }
+    if (user_object_new(opts, &err)) {
+        return true;
+    }
+    error_prepend(&err, "-object: ");
+    error_propagate(errp, err);
+    return false;
+}
+
+static void setup_objects(void)
+{
+    monitor_add_fds(qemu_find_opts("add-fd", &error_abort), &error_fatal);
+    qemu_opts_foreach(qemu_find_opts("object", &error_abort), make_object, NULL, &error_fatal);
+    if (machine_opts.memory_backend) {
+        machine_config.ram = memory_backend_take(machine_opts.memory_backend,
+                                                 machine_config.ram_size, &error_fatal);
     }
 }
 
@@ -645,6 +737,7 @@ int main(int argc, char **argv)
     setup_log();
     setup_accel();
     setup_loops();
+    setup_objects();
     setup_chardevs();
     setup_machine();
     setup_monitors();

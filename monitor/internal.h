@@ -32,6 +32,10 @@ struct Monitor {
     uint64_t in_bytes; /* of the command under way */
     bool skip_line;    /* after a syntax error: up to the next newline */
     uint64_t events_lost;
+    int sent_fds[16]; /* came with commands (SCM_RIGHTS), not claimed yet */
+    unsigned sent_count;
+    GHashTable *named_fds; /* of getfd: name -> descriptor; NULL: none yet */
+    GString *capture;      /* not NULL: no session, output goes here (human-monitor-command) */
 
     /* HMP */
     GString *line;
@@ -52,6 +56,35 @@ void monitor_flush(void *opaque);
 /* qmp.c */
 void qmp_send(Monitor *mon, struct json_object *j);
 void qmp_broadcast(struct json_object *j);
+
+/* The session whose command is being executed. */
+extern Monitor *monitor_current;
+
+/* fds.c */
+void monitor_collect_fds(Monitor *mon);
+void monitor_drop_fds(Monitor *mon);
+/* The descriptor that getfd named in the current session; the caller's to close. -1 + errp. */
+int monitor_take_fd(const char *name, Error **errp);
+
+/* qom-types.c: the types that QOM paths and queries speak of. */
+typedef struct QomType {
+    char *name;
+    const char *parent; /* NULL: "object" itself */
+    bool abstract;
+    /* One of these at most. */
+    const struct DeviceType *device;
+    const struct UserObjectType *object;
+    const struct MachineType *machine;
+    bool cpu;
+} QomType;
+/* All types, of QomType; g_ptr_array_unref(). */
+GPtrArray *qom_types(void);
+const QomType *qom_type_find(GPtrArray *types, const char *name);
+struct QapiObjectPropertyInfoArray;
+/* Adds the properties of t. */
+void qom_type_properties(const QomType *t, struct QapiObjectPropertyInfoArray *out);
+void qom_add_property(struct QapiObjectPropertyInfoArray *out, const char *name, const char *type,
+                      const char *desc);
 
 /* events.c */
 void monitor_events_init(void);

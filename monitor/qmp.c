@@ -135,6 +135,7 @@ static void qmp_dispatch(Monitor *mon, struct json_object *j)
 {
     struct json_object *id = NULL, *args = NULL, *ret = NULL;
     const QmpCommand *cmd;
+    bool ok;
     Error *err = NULL;
 
     if (!json_object_is_type(j, json_type_object)) {
@@ -144,7 +145,10 @@ static void qmp_dispatch(Monitor *mon, struct json_object *j)
     }
     id = qapi_member(j, "id");
     cmd = command_check(mon, j, &args, &err);
-    if (!cmd || !cmd->marshal(args, &ret, &err)) {
+    monitor_current = mon;
+    ok = cmd && cmd->marshal(args, &ret, &err);
+    monitor_current = NULL;
+    if (!ok) {
         send_error(mon, err, id);
         return;
     }
@@ -222,6 +226,7 @@ static size_t qmp_can_read(void *opaque)
 
 static void qmp_read(void *opaque, const uint8_t *buf, size_t len)
 {
+    monitor_collect_fds(opaque);
     while (len) {
         size_t n = qmp_feed(opaque, buf, len);
 
@@ -260,6 +265,7 @@ static void qmp_event(void *opaque, ChrEvent event)
         break;
     case CHR_EVENT_CLOSED:
         mon->open = false;
+        monitor_drop_fds(mon);
         g_byte_array_set_size(mon->out, 0);
         break;
     default:

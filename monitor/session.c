@@ -13,6 +13,7 @@
 #include "qapi/qapi.h"
 
 Monitor *monitors;
+Monitor *monitor_current;
 const char *monitor_guest_name;
 uint8_t monitor_guest_uuid[16];
 
@@ -22,7 +23,14 @@ static bool control_running;
 void monitor_flush(void *opaque)
 {
     Monitor *mon = opaque;
-    size_t n = chr_fe_write(&mon->fe, mon->out->data, mon->out->len);
+    size_t n;
+
+    if (mon->capture) {
+        g_string_append_len(mon->capture, (const char *)mon->out->data, mon->out->len);
+        g_byte_array_set_size(mon->out, 0);
+        return;
+    }
+    n = chr_fe_write(&mon->fe, mon->out->data, mon->out->len);
 
     if (n) {
         g_byte_array_remove_range(mon->out, 0, n);

@@ -13,6 +13,25 @@
 
 /* ---- -m ---- */
 
+/* slots= and maxmem= describe memory that is plugged in later: there is none. */
+static bool no_memory_later(QemuOpts *opts, uint64_t ram_size, Error **errp)
+{
+    const char *text = qemu_opt_get(opts, "maxmem");
+    uint64_t slots = qemu_opt_get_number(opts, "slots", 0), maxmem = 0;
+
+    if (slots) {
+        error_setg(errp, "-m slots=%s: no memory can be plugged in later; leave out slots and maxmem",
+                   qemu_opt_get(opts, "slots"));
+        return false;
+    }
+    if (text && (qemu_parse_size(text, 'M', &maxmem) < 0 || ROUND_UP(maxmem, 4096) != ram_size)) {
+        error_setg(errp, "-m maxmem=%s: no memory can be plugged in later; it must be the same as size",
+                   text);
+        return false;
+    }
+    return true;
+}
+
 bool opts_parse_memory(QemuOpts *opts, uint64_t otherwise, uint64_t limit, uint64_t *ram_size,
                        Error **errp)
 {
@@ -37,7 +56,7 @@ bool opts_parse_memory(QemuOpts *opts, uint64_t otherwise, uint64_t limit, uint6
         }
     }
     *ram_size = ROUND_UP(size, 4096); /* whole pages */
-    return true;
+    return no_memory_later(opts, *ram_size, errp);
 }
 
 /* ---- -smp ---- */

@@ -5,10 +5,7 @@
 
 #include "hw/device.h"
 
-const Property *property_find(const DeviceType *type, const char *name);
 void property_set_defaults(DeviceState *dev);
 void property_free_all(DeviceState *dev);
-/* "uint32", "str", ... as in help texts. */
-const char *property_kind_name(const Property *p);
 
 #endif

@@ -298,3 +298,46 @@ char *device_prop_string(const DeviceState *dev, const Property *p)
     }
     return g_strdup("");
 }
+
+int64_t device_prop_int(const DeviceState *dev, const Property *p)
+{
+    const void *f = property_ptr(dev, p);
+
+    switch (p->kind) {
+    case PROP_BOOL:
+        return *(const bool *)f;
+    case PROP_UINT8:
+        return *(const uint8_t *)f;
+    case PROP_UINT16:
+        return *(const uint16_t *)f;
+    case PROP_UINT32:
+        return *(const uint32_t *)f;
+    case PROP_UINT64:
+    case PROP_SIZE:
+        return (int64_t)*(const uint64_t *)f;
+    case PROP_INT32:
+        return *(const int32_t *)f;
+    case PROP_ENUM:
+        return *(const int *)f;
+    case PROP_STRING:
+    case PROP_CHARDEV:
+        break;
+    }
+    return 0;
+}
+
+const char *device_prop_str(const DeviceState *dev, const Property *p)
+{
+    const void *f = property_ptr(dev, p);
+
+    switch (p->kind) {
+    case PROP_STRING:
+        return *(char *const *)f;
+    case PROP_CHARDEV:
+        return *(Chardev *const *)f ? chardev_id(*(Chardev *const *)f) : NULL;
+    case PROP_ENUM:
+        return p->value_names[*(const int *)f];
+    default:
+        return NULL;
+    }
+}

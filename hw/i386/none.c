@@ -16,7 +16,7 @@ static bool none_init(const MachineConfig *cfg, Error **errp)
         return false;
     }
     if (cfg->ram_size) {
-        RAMBlock *rb = ram_block_new("ram", cfg->ram_size, 0, -1, errp);
+        RAMBlock *rb = cfg->ram ? cfg->ram : ram_block_new("ram", cfg->ram_size, 0, -1, errp);
         if (!rb) {
             return false;
         }

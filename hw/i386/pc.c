@@ -25,7 +25,7 @@ static bool pc_memory_init(PcState *pc, Error **errp)
         return false;
     }
     pc->below_4g = pc_ram_below_4g(size);
-    pc->ram = ram_block_new("pc.ram", size, 0, -1, errp);
+    pc->ram = pc->cfg->ram ? pc->cfg->ram : ram_block_new("pc.ram", size, 0, -1, errp);
     if (!pc->ram) {
         return false;
     }

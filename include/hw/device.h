@@ -158,6 +158,14 @@ void device_print_type_help(const DeviceType *type);
 DeviceState *device_find_path(const char *path);
 DeviceState *device_find(const char *id);
 void device_foreach(void (*fn)(DeviceState *dev, void *opaque), void *opaque);
+/* NULL: the type has none of that name. */
+const Property *property_find(const DeviceType *type, const char *name);
+/* "uint32", "str", ... as in help texts and QOM. */
+const char *property_kind_name(const Property *p);
+/* The value of a number, bool (0, 1), size or enum (index). HELPER_ONLY. */
+int64_t device_prop_int(const DeviceState *dev, const Property *p);
+/* The value of a string, the id of a chardev, the word of an enum; NULL: none. Borrowed. */
+const char *device_prop_str(const DeviceState *dev, const Property *p);
 /* The value of a property as text, for `info qtree`; g_free(). */
 char *device_prop_string(const DeviceState *dev, const Property *prop);
 

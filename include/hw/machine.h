@@ -8,10 +8,12 @@
 #include "qemu/topology.h"
 
 struct Chardev;
+struct RAMBlock;
 
 /* Filled by vl.c from the command line before init. Strings are borrowed, NULL when not given. */
 typedef struct MachineConfig {
-    uint64_t ram_size; /* bytes */
+    uint64_t ram_size;    /* bytes */
+    struct RAMBlock *ram; /* that much, from -machine memory-backend=; NULL: the board makes it */
     SmpTopology smp;
     const char *kernel, *initrd, *append, *bios, *dtb;
     struct Chardev *serial[4];

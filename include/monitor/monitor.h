@@ -8,6 +8,7 @@
 
 #include "chardev/char.h"
 #include "qemu/error.h"
+#include "qemu/option.h"
 
 typedef struct Monitor Monitor;
 
@@ -18,6 +19,9 @@ bool monitor_start(Error **errp);
 /* Before monitor_start(), or on the control thread. pretty: QMP output over several lines. */
 bool monitor_new_qmp(Chardev *chr, bool pretty, Error **errp);
 bool monitor_new_hmp(Chardev *chr, Error **errp);
+/* Start-up, before character devices are made: -add-fd, and how /dev/fdset/N is opened. list: the
+ * group "add-fd". */
+bool monitor_add_fds(QemuOptsList *list, Error **errp);
 /* Delivers what is queued, then ends sessions and the control thread. */
 void monitor_cleanup(void);
 

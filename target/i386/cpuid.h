@@ -165,6 +165,7 @@ typedef struct X86CPUModel {
     uint32_t level, xlevel;
     uint32_t feat[FEAT_WORDS];
     bool all_features; /* max, host: whatever the accelerator gives */
+    bool no_defaults;   /* base: not even what every model gets */
     bool host_identity; /* host: vendor, family, brand and caches are the host's */
     bool pmu;             /* leaf 0AH, KVM only */
     bool hv_leaves;       /* leaves 4000_0000H and up: kvm=, tcg-cpuid= */
@@ -181,6 +182,16 @@ void x86_cpu_model_foreach(void (*fn)(const X86CPUModel *m, void *opaque), void 
 const X86CPUModel *x86_cpu_model_find(const char *name);
 /* The configured model, made by x86_cpu_set_model() or from the default on first use. */
 const X86CPUModel *x86_cpu_model_current(void);
+/*
+ * What -cpu arg would come to, without a message or any effect: the model, and in missing what it
+ * asks for and this accelerator and host cannot give. HELPER_ONLY, after the accelerator's init.
+ */
+bool x86_cpu_model_resolve(const char *arg, X86CPUModel *m, uint32_t missing[FEAT_WORDS],
+                           Error **errp);
+/* The same of the configured model. */
+const uint32_t *x86_cpu_model_current_missing(void);
+/* The names of the bits in mask, separated by spaces; g_free(). */
+char *x86_feature_names(const uint32_t mask[FEAT_WORDS]);
 /* Features of model that this accelerator and host cannot give, one bit set each. */
 void x86_cpu_model_missing(const X86CPUModel *m, uint32_t missing[FEAT_WORDS]);
 

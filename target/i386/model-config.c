@@ -20,6 +20,7 @@ typedef struct ModelRequest {
 
 static const X86CpuBackend *backend = &x86_tcg_backend;
 static X86CPUModel current;
+static uint32_t current_missing[FEAT_WORDS];
 static bool current_valid;
 
 void x86_cpu_set_backend(const X86CpuBackend *b)
@@ -390,7 +391,9 @@ static void gather_features(X86CPUModel *m, const ModelRequest *r)
     for (FeatureWord w = 0; w < FEAT_WORDS; w++) {
         uint32_t supported = backend->supported(w);
 
-        m->feat[w] |= m->all_features ? supported : backend->defaults(w) & supported;
+        if (!m->no_defaults) {
+            m->feat[w] |= m->all_features ? supported : backend->defaults(w) & supported;
+        }
         m->feat[w] = (m->feat[w] | r->plus[w]) & ~r->minus[w];
     }
     if (m->all_features) { /* a hint is the user's to give, and so is what ties the guest to a host */
@@ -419,8 +422,7 @@ static void gather_features(X86CPUModel *m, const ModelRequest *r)
     }
 }
 
-/* The names of the bits in missing, separated by spaces; g_free(). */
-static char *feature_names(const uint32_t missing[FEAT_WORDS])
+char *x86_feature_names(const uint32_t missing[FEAT_WORDS])
 {
     GString *s = g_string_new(NULL);
 
@@ -447,10 +449,11 @@ static char *feature_names(const uint32_t missing[FEAT_WORDS])
     return g_string_free(s, FALSE);
 }
 
-/* Leaves out what cannot be given; false if enforce=on and there was any. */
-static bool filter_features(X86CPUModel *m, const ModelRequest *r, Error **errp)
+/* Leaves out what cannot be given, and says what; false if enforce=on and there was any. */
+static bool filter_features(X86CPUModel *m, const ModelRequest *r, uint32_t missing[FEAT_WORDS],
+                            Error **errp)
 {
-    uint32_t missing[FEAT_WORDS], before[FEAT_WORDS];
+    uint32_t before[FEAT_WORDS];
     bool any = false;
     char *names;
 
@@ -469,7 +472,7 @@ static bool filter_features(X86CPUModel *m, const ModelRequest *r, Error **errp)
     if (!any || !(r->check || r->enforce)) {
         return true;
     }
-    names = feature_names(missing);
+    names = x86_feature_names(missing);
     if (r->enforce) {
         error_setg(errp, "-cpu %s: %s on this host cannot give: %s (enforce=on)", m->name,
                    backend->name, names);
@@ -518,9 +521,10 @@ static void adjust_levels(X86CPUModel *m, const ModelRequest *r)
     }
 }
 
-static bool resolve(const X86CPUModel *row, char *items, X86CPUModel *m, Error **errp)
+static bool resolve(const X86CPUModel *row, char *items, bool check, X86CPUModel *m,
+                    uint32_t missing[FEAT_WORDS], Error **errp)
 {
-    ModelRequest r = { .check = true, .migratable = true };
+    ModelRequest r = { .check = check, .migratable = true };
 
     *m = *row;
     m->hv_leaves = m->hv_timing = m->l3_cache = true;
@@ -547,29 +551,51 @@ static bool resolve(const X86CPUModel *row, char *items, X86CPUModel *m, Error *
         }
     }
     gather_features(m, &r);
-    if (!resolve_phys_bits(m, &r, errp) || !filter_features(m, &r, errp)) {
+    if (!resolve_phys_bits(m, &r, errp) || !filter_features(m, &r, missing, errp)) {
         return false;
     }
     adjust_levels(m, &r);
     return true;
 }
 
-bool x86_cpu_set_model(const char *arg, Error **errp)
+static bool resolve_text(const char *arg, bool check, X86CPUModel *m, uint32_t missing[FEAT_WORDS],
+                         Error **errp)
 {
-    char *copy = g_strdup(arg ? arg : "qemu64");
+    char *copy = g_strdup(arg);
     char *items = next_item(copy);
     const X86CPUModel *row = x86_cpu_model_find(copy);
     bool ok = false;
-    X86CPUModel m;
 
     if (!row) {
         error_setg(errp, "-cpu %s: unknown CPU model (-cpu help lists them)", copy);
-    } else if (resolve(row, items, &m, errp)) {
-        current = m;
-        current_valid = ok = true;
+    } else {
+        ok = resolve(row, items, check, m, missing, errp);
     }
     g_free(copy);
     return ok;
+}
+
+bool x86_cpu_set_model(const char *arg, Error **errp)
+{
+    X86CPUModel m;
+
+    if (!resolve_text(arg ? arg : "qemu64", true, &m, current_missing, errp)) {
+        return false;
+    }
+    current = m;
+    current_valid = true;
+    return true;
+}
+
+bool x86_cpu_model_resolve(const char *arg, X86CPUModel *m, uint32_t missing[FEAT_WORDS],
+                           Error **errp)
+{
+    return resolve_text(arg, false, m, missing, errp);
+}
+
+const uint32_t *x86_cpu_model_current_missing(void)
+{
+    return current_missing;
 }
 
 const X86CPUModel *x86_cpu_model_current(void)

@@ -102,6 +102,11 @@ static const X86CPUModel models[] = {
         .model_id = "", .vendor = "AuthenticAMD", .all_features = true, .host_identity = true,
     },
     {
+        /* What a model is expanded to: every property is then said. */
+        .name = "base", .desc = "base CPU model type with no features enabled", .model_id = "",
+        AMD(0, 0, 0, 0x80000008), .no_defaults = true,
+    },
+    {
         .name = "Conroe", .desc = "Intel Celeron_4x0 (Conroe/Merom Class Core 2)",
         INTEL(6, 15, 3, 10),
         .feat = { FEATURES(BASE_1_EDX | CPUID_1_EDX_VME,

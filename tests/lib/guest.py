@@ -116,7 +116,8 @@ class Qmp:
 
 
 class Guest:
-    def __init__(self, *args, binary=None, stdin=True, prefix=(), env=None, qmp=False):
+    def __init__(self, *args, binary=None, stdin=True, prefix=(), env=None, qmp=False,
+                 pass_fds=()):
         self.dir = tempfile.mkdtemp(prefix='qrt-')
         self.out = b''
         self.cursor = 0
@@ -128,7 +129,7 @@ class Guest:
         self.start = time.monotonic()
         self.proc = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                      stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-                                     env=env)
+                                     env=env, pass_fds=pass_fds)
         self._qmp = None
 
     def __enter__(self):

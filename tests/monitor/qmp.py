@@ -3,6 +3,7 @@
 """QMP and HMP as clients meet them, on a machine that runs a small guest (HLT for ever)."""
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
-from guest import Guest, Qmp, main  # noqa: E402
+from guest import Guest, Qmp, main, run_refused  # noqa: E402
 
 
 def bios():
@@ -266,11 +267,189 @@ def hmp_commands():
         assert g.wait(10) == 0
 
 
+def send_fd(q, msg, *fds):
+    q.sock.sendmsg([json.dumps(msg).encode() + b'\r\n'],
+                   [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f'{len(fds)}i', *fds))])
+
+
+def open_fds(g):
+    return len(os.listdir(f'/proc/{g.proc.pid}/fd'))
+
+
+def descriptors_in_names_and_sets():
+    other = tempfile.mktemp(prefix='qrt-mon-')
+    with machine('-qmp', f'unix:{other},server=on,wait=off') as g, open('/dev/null', 'rb') as f:
+        q, b = g.qmp, Qmp(other).negotiate()
+        before = open_fds(g)
+
+        def error(msg):
+            q.send(msg)
+            return q.reply()['error']['desc']
+
+        assert 'SCM_RIGHTS' in error({'execute': 'getfd', 'arguments': {'fdname': 'a'}})
+        assert 'SCM_RIGHTS' in error({'execute': 'add-fd'})
+        for _ in range(3):  # the same name: the old one is closed
+            send_fd(q, {'execute': 'getfd', 'arguments': {'fdname': 'a'}}, f.fileno())
+            assert q.reply()['return'] == {}
+        assert open_fds(g) == before + 1
+        b.send({'execute': 'closefd', 'arguments': {'fdname': 'a'}})
+        assert 'not found' in b.reply()['error']['desc']  # names are a session's own
+        send_fd(q, {'execute': 'getfd', 'arguments': {'fdname': '1a'}}, f.fileno())
+        assert 'digit' in q.reply()['error']['desc']
+        q.cmd('closefd', fdname='a')
+        assert 'not found' in error({'execute': 'closefd', 'arguments': {'fdname': 'a'}})
+        assert open_fds(g) == before
+        send_fd(q, {'execute': 'add-fd', 'arguments': {'opaque': 'first'}}, f.fileno())
+        one = q.reply()['return']
+        send_fd(q, {'execute': 'add-fd', 'arguments': {'fdset-id': one['fdset-id']}}, f.fileno())
+        two = q.reply()['return']
+        send_fd(q, {'execute': 'add-fd'}, f.fileno())
+        three = q.reply()['return']
+        assert two['fdset-id'] == one['fdset-id'] != three['fdset-id']
+        sets = {s['fdset-id']: s['fds'] for s in b.cmd('query-fdsets')}
+        assert sets[one['fdset-id']] == [{'fd': one['fd'], 'opaque': 'first'}, {'fd': two['fd']}], sets
+        b.cmd('remove-fd', **{'fdset-id': one['fdset-id'], 'fd': one['fd']})
+        b.cmd('remove-fd', **{'fdset-id': one['fdset-id']})
+        assert 'not found' in error({'execute': 'remove-fd', 'arguments': {'fdset-id': one['fdset-id']}})
+        b.cmd('remove-fd', **{'fdset-id': three['fdset-id']})
+        assert open_fds(g) == before
+        # Unclaimed ones do not outlive the session, however many came.
+        for _ in range(30):
+            send_fd(q, {'execute': 'query-status'}, f.fileno(), f.fileno())
+            q.reply()
+        q.close()
+        for _ in range(100):
+            if open_fds(g) <= before:
+                break
+            time.sleep(0.05)
+        assert open_fds(g) <= before, (open_fds(g), before)
+        b.cmd('query-status')
+
+
+def descriptors_of_the_command_line():
+    d = tempfile.mkdtemp(prefix='qrt-fd-')
+    try:
+        fd = os.open(d + '/log', os.O_WRONLY | os.O_CREAT, 0o600)
+        argv = ['-accel', 'qtest', '-nodefaults', '-display', 'none', '-add-fd', f'fd={fd},set=7,opaque=x',
+                '-chardev', 'ringbuf,id=r,size=256,logfile=/dev/fdset/7,logappend=on', '-S']
+        with Guest(*argv, qmp=True, pass_fds=(fd,)) as g:
+            q = g.qmp
+            q.cmd('ringbuf-write', device='r', data='hello')
+            assert q.cmd('ringbuf-read', device='r', size=3) == 'hel'
+            assert q.cmd('ringbuf-read', device='r', size=99, format='base64') == 'bG8='
+            q.cmd('ringbuf-write', device='r', data='/wA=', format='base64')
+            assert q.cmd('ringbuf-read', device='r', size=9) == '\ufffd\ufffd'
+            for a, word in (({'device': 'q', 'size': 1}, 'not found'), ({'device': 'r', 'size': 0}, 'zero')):
+                q.send({'execute': 'ringbuf-read', 'arguments': a})
+                assert word in q.reply()['error']['desc']
+            assert [s['fdset-id'] for s in q.cmd('query-fdsets')] == [7]
+        for _ in range(100):
+            with open(d + '/log', 'rb') as f:
+                if f.read().startswith(b'hello'):
+                    break
+            time.sleep(0.05)
+        else:
+            raise AssertionError('nothing in the log')
+        os.close(fd)
+        for arg, word in (('fd=1,set=0', 'fd='), ('fd=999,set=0', 'fd=999'), ('set=0', 'fd='), ('fd=9', 'set=')):
+            assert word in run_refused('-add-fd', arg, '-machine', 'none'), arg
+        assert '/dev/fdset/3' in run_refused('-machine', 'none', '-chardev', 'file,id=f,path=/dev/fdset/3')
+    finally:
+        shutil.rmtree(d)
+
+
+def objects():
+    with machine('-object', 'secret,id=s0,data=YWJj,format=base64') as g:
+        q = g.qmp
+
+        def error(**args):
+            q.send({'execute': 'object-add', 'arguments': args})
+            return q.reply()['error']['desc']
+
+        q.cmd('object-add', **{'qom-type': 'secret', 'id': 's1', 'data': 'top'})
+        listed = {p['name']: p['type'] for p in q.cmd('qom-list', path='/objects')}
+        assert listed == {'type': 'string', 's0': 'child<secret>', 's1': 'child<secret>'}, listed
+        assert q.cmd('qom-get', path='/objects/s1', property='data') == ''  # not to be read back
+        assert 's1' in error(**{'qom-type': 'secret', 'id': 's1', 'data': 'x'})
+        for args, word in (({'id': 'a'}, 'qom-type'), ({'qom-type': 'secret'}, "'id'"),
+                           ({'qom-type': 'none-such', 'id': 'a'}, 'none-such'),
+                           ({'qom-type': 'secret', 'id': 'a'}, 'must be provided'),
+                           ({'qom-type': 'secret', 'id': 'a', 'data': 'b', 'file': 'c'}, 'exclusive'),
+                           ({'qom-type': 'secret', 'id': 'a', 'file': '/no/such'}, '/no/such'),
+                           ({'qom-type': 'secret', 'id': 'a', 'data': 'b', 'size': 4}, "'size'"),
+                           ({'qom-type': 'secret', 'id': 'a', 'data': '$', 'format': 'base64'}, 'ase64'),
+                           ({'qom-type': 'secret', 'id': '0a', 'data': 'b'}, '0a'),
+                           ({'qom-type': 'memory-backend-ram', 'id': 'a'}, "'size'"),
+                           ({'qom-type': 'memory-backend-ram', 'id': 'a', 'size': '1'}, "'size'"),
+                           ({'qom-type': 'memory-backend-ram', 'id': 'a', 'size': 0}, 'size')):
+            assert word in error(**args), (args, error(**args))
+        for i in range(20):
+            q.cmd('object-add', **{'qom-type': 'memory-backend-ram', 'id': 'm', 'size': 1 << 30})
+            q.cmd('object-del', id='m')
+        q.cmd('object-del', id='s0')
+        q.send({'execute': 'object-del', 'arguments': {'id': 's0'}})
+        assert 'not found' in q.reply()['error']['desc']
+    for args, word in ((('-object', 'secret,id=a'), 'must be provided'), (('-object', 'none-such,id=a'), 'none-such'),
+                       (('-object', 'memory-backend-ram,id=m,size=32M', '-m', '64', '-machine', 'memory-backend=m'),
+                        'equal'), (('-machine', 'memory-backend=m'), "'m' not found")):
+        assert word in run_refused('-accel', 'tcg', '-nodefaults', '-display', 'none', *args), args
+
+
+def the_tree_of_objects():
+    with machine('-smp', '2', '-device', 'isa-debug-exit,id=out', '-device', 'pc-testdev') as g:
+        q = g.qmp
+
+        def error_class(name, **args):
+            q.send({'execute': name, 'arguments': args})
+            return q.reply()['error']['class']
+
+        assert {p['name'] for p in q.cmd('qom-list', path='/machine')} >= {'peripheral', 'unattached', 'hpet'}
+        assert 'out' in [p['name'] for p in q.cmd('qom-list', path='/machine/peripheral')]
+        iobase = q.cmd('qom-get', path='/machine/peripheral/out', property='iobase')
+        assert iobase == q.cmd('qom-get', path='out', property='iobase') == 0x501, hex(iobase)
+        tree = q.cmd('qom-list', path='/machine/unattached')
+        for p in tree[1:]:
+            path = '/machine/unattached/' + p['name']
+            assert p['type'] == f"child<{q.cmd('qom-get', path=path, property='type')}>", p
+        assert [p['type'] for p in tree[1:3]] == ['child<qemu64-x86_64-cpu>'] * 2
+        assert 'child<pc-testdev>' in [p['type'] for p in tree]
+        for path in ('/nowhere', '', 'x', '/machine/unattached/device[999]', '/machine/unattached/device[0]x',
+                     '/machine/unattached/device[', '/machine/peripheral/', '/machinery', '/objects/x'):
+            if not path.endswith('peripheral/'):
+                assert error_class('qom-list', path=path) == 'DeviceNotFound', path
+                assert error_class('qom-get', path=path, property='type') == 'DeviceNotFound', path
+        assert error_class('qom-get', path='/machine', property='nothing') == 'GenericError'
+        for t in q.cmd('qom-list-types', implements='device'):
+            q.cmd('device-list-properties', typename=t['name'])
+        assert error_class('device-list-properties', typename='secret') == 'GenericError'
+        assert error_class('device-list-properties', typename='no-such') == 'DeviceNotFound'
+        abstract = {t['name']: t for t in q.cmd('qom-list-types', abstract=True)}
+        assert abstract['device']['abstract'] is True
+        for t in abstract.values():
+            assert t['name'] == 'object' or t['parent'] in abstract, t
+            q.cmd('qom-list-properties', typename=t['name'])
+        assert q.cmd('qom-list-types', implements='no-such') == []
+
+
+def the_human_monitor_through_qmp():
+    with machine('-smp', '2') as g:
+        q = g.qmp
+        assert q.cmd('human-monitor-command', **{'command-line': 'info status'}) == 'VM status: running\r\n'
+        text = q.cmd('human-monitor-command', **{'command-line': 'info cpus', 'cpu-index': 1})
+        assert '* CPU #1' in text, text
+        assert 'unknown command' in q.cmd('human-monitor-command', **{'command-line': 'frob'})
+        assert q.cmd('human-monitor-command', **{'command-line': ''}) == ''
+        q.send({'execute': 'human-monitor-command', 'arguments': {'command-line': 'info cpus', 'cpu-index': 2}})
+        assert q.reply()['error']['class'] == 'GenericError'
+
+
 try:
     main(greeting_and_negotiation, errors_have_class_and_desc, garbage_harms_nobody,
          input_may_be_split_anywhere, huge_command_is_refused, new_connection_after_the_old_one,
          stop_cont_and_reset_events, stop_and_cont_many_times, quit_ends_with_0,
          sigterm_is_an_orderly_end, cpus_have_real_threads, a_client_that_does_not_read,
-         several_monitors, translator_statistics, hmp_commands)
+         several_monitors, translator_statistics, hmp_commands,
+         descriptors_in_names_and_sets, descriptors_of_the_command_line, objects, the_tree_of_objects,
+         the_human_monitor_through_qmp)
 finally:
     os.unlink(BIOS)
