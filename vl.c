@@ -168,31 +168,6 @@ static bool option_display(const char *arg, Error **errp)
     return true;
 }
 
-/* Only what makes no sound, and no filter: tools say so even where there is nothing to choose. */
-static bool option_audiodev(const char *arg, Error **errp)
-{
-    QemuOptsList list = { .name = "audiodev", .implied_opt_name = "driver" };
-    QemuOpts *opts = arg[0] == '{' ? qemu_opts_parse_json(&list, arg, errp)
-                                   : qemu_opts_parse(&list, arg, errp);
-    const char *driver = qemu_opt_get(opts, "driver");
-    bool ok = driver && !strcmp(driver, "none");
-
-    if (opts && !ok) {
-        error_setg(errp, "-audiodev %s: this program plays no sound; use driver 'none'", arg);
-    }
-    qemu_opts_reset(&list);
-    return ok;
-}
-
-static bool option_sandbox(const char *arg, Error **errp)
-{
-    if (strcmp(arg, "off") != 0) {
-        error_setg(errp, "-sandbox %s: this program has no filter of system calls; use off", arg);
-        return false;
-    }
-    return true;
-}
-
 static bool option_other(const CmdlineUse *use, Error **errp)
 {
     switch (use->option->index) {
@@ -207,9 +182,9 @@ static bool option_other(const CmdlineUse *use, Error **errp)
     case QEMU_OPTION_display:
         return option_display(use->arg, errp);
     case QEMU_OPTION_audiodev:
-        return option_audiodev(use->arg, errp);
+        return opts_check_audiodev(use->arg, errp);
     case QEMU_OPTION_sandbox:
-        return option_sandbox(use->arg, errp);
+        return opts_check_sandbox(use->arg, errp);
     case QEMU_OPTION_action:
         return opts_parse_action(use->opts, &vm_actions, errp);
     default:
@@ -454,32 +429,13 @@ static void setup_accel(void)
 
 /* ---- Objects ---- */
 
-static void print_object_type(const UserObjectType *type, void *opaque)
-{
-    printf("  %-24s %s\n", type->name, type->desc);
-}
-
-static QEMU_NORETURN void help_objects(const char *name)
-{
-    const UserObjectType *type = name ? user_object_type_find(name) : NULL;
-
-    if (type) {
-        QemuOptsList list = { .name = type->name, .desc = type->props };
-
-        qemu_opts_print_help(&list);
-    } else {
-        printf("List of user creatable objects:\n");
-        user_object_type_foreach(print_object_type, NULL);
-    }
-    exit(0);
-}
-
 static bool make_object(QemuOpts *opts, void *opaque, Error **errp)
 {
     Error *err = NULL;
 
     if (qemu_opts_has_help(opts)) {
-        help_objects(qemu_opt_get(opts, "qom-type"));
+        user_object_print_help(qemu_opt_get(opts, "qom-type"));
+        exit(0);
     }
     if (user_object_new(opts, &err)) {
         return true;

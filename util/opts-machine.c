@@ -459,3 +459,29 @@ void opts_free_accels(AccelChoice *choices)
     }
     g_free(choices);
 }
+
+/* ---- Where there is nothing to choose ---- */
+
+bool opts_check_audiodev(const char *arg, Error **errp)
+{
+    QemuOptsList list = { .name = "audiodev", .implied_opt_name = "driver" };
+    QemuOpts *opts = arg[0] == '{' ? qemu_opts_parse_json(&list, arg, errp)
+                                   : qemu_opts_parse(&list, arg, errp);
+    const char *driver = qemu_opt_get(opts, "driver");
+    bool ok = driver && !strcmp(driver, "none");
+
+    if (opts && !ok) {
+        error_setg(errp, "this program plays no sound; use driver 'none'");
+    }
+    qemu_opts_reset(&list);
+    return ok;
+}
+
+bool opts_check_sandbox(const char *arg, Error **errp)
+{
+    if (strcmp(arg, "off") != 0) {
+        error_setg(errp, "this program has no filter of system calls; use off");
+        return false;
+    }
+    return true;
+}

@@ -3,6 +3,7 @@
 #include "qemu/user-object.h"
 
 #include <glib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Bounds of the linker section; weak, for programs without any type. */
@@ -137,4 +138,23 @@ bool user_object_delete(const char *id, Error **errp)
     }
     error_setg(errp, "object '%s' not found", id);
     return false;
+}
+
+static void print_type(const UserObjectType *type, void *opaque)
+{
+    printf("  %-24s %s\n", type->name, type->desc);
+}
+
+void user_object_print_help(const char *name)
+{
+    const UserObjectType *type = name ? user_object_type_find(name) : NULL;
+
+    if (type) {
+        QemuOptsList list = { .name = type->name, .desc = type->props };
+
+        qemu_opts_print_help(&list);
+    } else {
+        printf("List of user creatable objects:\n");
+        user_object_type_foreach(print_type, NULL);
+    }
 }

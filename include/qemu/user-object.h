@@ -50,6 +50,9 @@ bool user_object_new(QemuOpts *opts, Error **errp);
 bool user_object_new_json(const char *text, Error **errp);
 bool user_object_delete(const char *id, Error **errp);
 
+/* On stdout: the types, or the properties of the one called name. */
+void user_object_print_help(const char *name);
+
 /* The bytes of object id, a secret (not the user's to free); NULL with an error if there is none. */
 const uint8_t *secret_lookup(const char *id, size_t *len, Error **errp);
 
