@@ -18,6 +18,8 @@
 /* The main loop answers within an iteration; it may still be starting. */
 #define ANSWER_TIMEOUT_NS (10 * NANOSECONDS_PER_SECOND)
 #define ANSWER_LOOK_NS    (NANOSECONDS_PER_SECOND / 20)
+/* A guest that switches without end gives operators, and the host's idle CPUs, no more than this. */
+#define FOLLOW_INTERVAL_NS (NANOSECONDS_PER_SECOND / 10)
 
 static const QemuRealtimeProfile *profiles;
 static unsigned profile_count;
@@ -37,6 +39,8 @@ static struct {
 
 /* What the guest brought about, for the control thread to tell; the newest of each kind counts. */
 static EventPost follow_post;
+static EventTimer follow_timer; /* control loop */
+static int64_t follow_after_ns; /* control thread: not before */
 static atomic_bool guest_switched;
 static atomic_bool refusal_full; /* refusal is the control thread's to read, then to empty */
 static RealtimeRefusal refusal;
@@ -132,19 +136,34 @@ static void announce(QapiRealtimeSource source)
     }
 }
 
+static void tell_refusal(void)
+{
+    static bool warned; /* once: the guest can be refused as often as it likes */
+    char *text = realtime_refusal_text(&refusal);
+
+    qapi_event_send_realtime_profile_refused(profiles[refusal_to].name, refusal.thread, refusal.tid,
+                                             g_strerror(refusal.err), refusal.restored);
+    if (!warned) {
+        warn_report("realtime-switch: profile '%s': %s", profiles[refusal_to].name, text);
+        warned = true;
+    }
+    g_free(text);
+}
+
 static void follow(void *opaque)
 {
+    int64_t now = clock_get_ns(CLOCK_TYPE_REALTIME);
+
+    if (now < follow_after_ns) {
+        timer_mod(&follow_timer, follow_after_ns);
+        return;
+    }
+    follow_after_ns = now + FOLLOW_INTERVAL_NS;
     if (atomic_exchange(&guest_switched, false)) {
         announce(QAPI_REALTIME_SOURCE_GUEST);
     }
     if (atomic_load(&refusal_full)) {
-        char *text = realtime_refusal_text(&refusal);
-
-        qapi_event_send_realtime_profile_refused(profiles[refusal_to].name, refusal.thread,
-                                                 refusal.tid, g_strerror(refusal.err),
-                                                 refusal.restored);
-        warn_report("realtime-switch: profile '%s': %s", profiles[refusal_to].name, text);
-        g_free(text);
+        tell_refusal();
         atomic_store(&refusal_full, false);
     }
 }
@@ -236,6 +255,7 @@ void realtime_start(bool kernel_pit)
     event_post_init(&ask.post, answer, NULL);
     event_post_init(&follow_post, follow, NULL);
     if (profile_count) {
+        timer_init(&follow_timer, event_loop_control(), CLOCK_TYPE_REALTIME, follow, NULL);
         realtime_host_init(kernel_pit);
         event_post_init(&begin_post, begin, NULL);
         event_post(event_loop_control(), &begin_post);

@@ -15,7 +15,8 @@ from guest import Guest, initramfs, kernel, main, run_refused, skip  # noqa: E40
 from qtest import QTest  # noqa: E402
 
 BOOT = 240
-TCG = ('-accel', 'tcg', '-nodefaults', '-display', 'none')
+PLAIN = ('-nodefaults', '-display', 'none')
+TCG = ('-accel', 'tcg', *PLAIN)
 PROFILES = ('-realtime', 'id=boot,policy=other', '-realtime', 'id=run,maxprio=50,policy=fifo',
             '-realtime', 'id=calm,maxprio=20,policy=rr,vcpus=1')
 # (main loop, CPU 0, CPU 1) in each.
@@ -43,9 +44,11 @@ def spin_firmware(directory):
 class Spinner(Guest):
     """Two CPUs, the first of them busy, in the background of the test."""
 
-    def __init__(self, *args, **kw):
+    def __init__(self, *args, accel='tcg', **kw):
+        self.accel = accel.upper()
         with tempfile.TemporaryDirectory() as d:
-            super().__init__(*TCG, '-m', '64', '-smp', '2', '-bios', spin_firmware(d), *args,
+            super().__init__('-accel', accel, *PLAIN, '-m', '64', '-smp', '2', '-bios',
+                             spin_firmware(d), *args,
                              stdin=False, qmp=True, **kw)
             self.qmp.cmd('query-status')  # the firmware was read
 
@@ -58,7 +61,7 @@ class Spinner(Guest):
                 found[name] = (t['policy'], t['prio'])
             elif (t['policy'], t['prio']) != ('other', 0):
                 self.fail(f'helper {name} is {t["policy"]} {t["prio"]}')
-        return found['main'], found['CPU 0/TCG'], found['CPU 1/TCG']
+        return found['main'], found[f'CPU 0/{self.accel}'], found[f'CPU 1/{self.accel}']
 
     def check(self, profile):
         said = self.kernel_says()
@@ -158,11 +161,11 @@ def same_in_every_notation():
 
 # ---- Switching ----
 
-def switched_200_times_under_load():
+def switch_200_times(accel):
     need_realtime()
-    with Spinner(*PROFILES) as g:
+    with Spinner(*PROFILES, accel=accel) as g:
         g.check('boot')
-        cpu0, locked = g.tid('CPU 0/TCG'), g.status('VmLck')
+        cpu0, locked = g.tid(f'CPU 0/{accel.upper()}'), g.status('VmLck')
         names, ran, events = ('run', 'calm', 'boot'), run_time(g.proc.pid, cpu0), 0
         assert locked > 64 * 1024
         for i in range(200):
@@ -176,6 +179,16 @@ def switched_200_times_under_load():
         assert g.status('VmLck') >= locked, 'memory is not locked any more'
         assert run_time(g.proc.pid, cpu0) > ran, 'the guest did not run'
         g.quit()
+
+
+def switched_200_times_under_load():
+    switch_200_times('tcg')
+
+
+def switched_200_times_under_load_kvm():
+    if not os.access('/dev/kvm', os.W_OK):
+        skip('no /dev/kvm')
+    switch_200_times('kvm')
 
 
 def affinity_comes_and_goes():
@@ -458,7 +471,7 @@ def kernel_pit_thread_is_raised():
     need_realtime()
     if not os.access('/dev/kvm', os.W_OK):
         skip('no /dev/kvm')
-    with Guest('-accel', 'kvm', '-m', '64', '-smp', '2', '-nodefaults', '-display', 'none', *PROFILES,
+    with Guest('-accel', 'kvm', '-m', '64', '-smp', '2', *PLAIN, *PROFILES,
                stdin=False, qmp=True) as g:
         g.qmp.cmd('realtime-set-profile', name='run')
         name = f'kvm-pit/{g.proc.pid}'[:15]
@@ -512,6 +525,23 @@ def register_of_the_device():
         assert q.inb(0x5f0) == 0, 'a reset does not choose the first profile'
 
 
+def guest_cannot_flood():
+    """Switches without end: all are carried out or overtaken, few are told, the monitor answers."""
+    need_realtime()
+    with QTest('-smp', '2', *PROFILES, '-device', 'realtime-switch', qmp=True) as q:
+        assert q.qmp.cmd('query-realtime')['profile'] == 'boot'
+        start = time.monotonic()
+        for i in range(3000):
+            q.outb(0x5f0, i % 4)
+        assert wait_idle(q) in (0x42, 2)  # the last number has no profile
+        seconds = time.monotonic() - start
+        q.qmp.cmd('query-realtime')
+        told = [e for e in q.qmp.events if e['event'] == 'REALTIME_PROFILE_CHANGED']
+        assert 0 < len(told) < 10 * seconds + 5, f'{len(told)} events in {seconds} s'
+        q.outb(0x5f0, 0)
+        assert wait_idle(q) == 0
+
+
 def device_is_refused_or_moved():
     text = run_refused(*TCG, '-device', 'realtime-switch')
     assert 'realtime-switch' in text and '-realtime id=NAME' in text, text
@@ -519,7 +549,8 @@ def device_is_refused_or_moved():
     text = run_refused(*TCG, '-realtime', 'maxprio=5,mlock=off', '-device',
                        'realtime-switch,iobase=0x10000')
     assert '0..0xffff' in text, text
-    with QTest('-smp', '2', *PROFILES, '-device', 'realtime-switch,iobase=0x300,reset-profile=off', qmp=True) as q:
+    with QTest('-smp', '2', *PROFILES, '-device',
+               'realtime-switch,iobase=0x300,reset-profile=off', qmp=True) as q:
         q.outb(0x300, 2)
         while q.inb(0x300) & 0x80:
             pass
@@ -608,12 +639,13 @@ def two_cpus_on_one_host_cpu():
 
 
 CASES = [options_are_refused_with_the_range, cpu_pm_needs_kvm, help_lists_all,
-         same_in_every_notation, switched_200_times_under_load, affinity_comes_and_goes,
-         refusal_half_way_restores, refused_policy_of_one_thread_restores_all,
+         same_in_every_notation, switched_200_times_under_load, switched_200_times_under_load_kvm,
+         affinity_comes_and_goes, refusal_half_way_restores,
+         refused_policy_of_one_thread_restores_all,
          refused_by_a_cpuset, refused_one_thread_restores_all, unknown_profile_is_refused,
          waiting_profile_needs_permission_too, changes_from_outside_are_shown_and_stay,
          counters_are_the_kernels, human_monitor_has_the_same, dma_latency_is_held_while_realtime,
-         throttling_is_noticed, kernel_pit_thread_is_raised, register_of_the_device,
+         throttling_is_noticed, kernel_pit_thread_is_raised, register_of_the_device, guest_cannot_flood,
          device_is_refused_or_moved, guest_switches_itself, everything_on_one_host_cpu_fifo,
          everything_on_one_host_cpu_rr, two_cpus_on_one_host_cpu]
 

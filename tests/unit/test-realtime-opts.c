@@ -271,7 +271,7 @@ static void test_bad(void)
         { "maxprio=5,latency-warn=10000001", "from 1 to 10000000" },
         { "maxprio=5,latency-warn=1ms", "latency-warn=1ms: must be" },
         { "maxprio=5,cpu-dma-latency=0", "'cpu-dma-latency' expects 'on' or 'off'" },
-        { "id=run", "-realtime id=run: the profile has no priority; add maxprio=N, or policy=other" },
+        { "id=run", "-realtime id=run: the profile has no priority; add maxprio=N, or policy=" },
         { "id=run,policy=fifo", "-realtime id=run: the profile has no priority" },
         { "id=run,policy=other,maxprio=5", "policy=other has no priorities; leave maxprio=5 out" },
         { "id=run,policy=other,vcpus=1", "with policy=other no vCPU is realtime" },
@@ -308,10 +308,13 @@ static void test_overcommit(void)
 
 static void test_lists_of_a_profile(void)
 {
-    static const char *const forms[] = { "maxprio=5,vcpus=1,3,vcpu-affinity=6,,2,event-affinity=0-1",
-                                         "maxprio=5,vcpus=1,,3,vcpu-affinity=6,2,event-affinity=0-1",
-                                         "{\"maxprio\":5,\"vcpus\":\"1,3\",\"vcpu-affinity\":"
-                                         "\"6,2\",\"event-affinity\":\"0-1\"}" };
+    static const char json[] = "{\"maxprio\":5,\"vcpus\":\"1,3\",\"vcpu-affinity\":\"6,2\","
+                               "\"event-affinity\":\"0-1\"}";
+    static const char *const forms[] = {
+        "maxprio=5,vcpus=1,3,vcpu-affinity=6,,2,event-affinity=0-1",
+        "maxprio=5,vcpus=1,,3,vcpu-affinity=6,2,event-affinity=0-1",
+        json,
+    };
     char text[64];
 
     for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
