@@ -78,6 +78,7 @@ struct Insn {
 #define MODE_SSE_UD  BIT(9) /* CR0.EM, or CR4.OSFXSR clear: SSE raises #UD */
 #define MODE_SSE_NM  BIT(10) /* CR0.TS */
 #define MODE_AVX     BIT(11) /* CR4.OSXSAVE and XCR0 allow AVX */
+#define MODE_CSFLAT  BIT(12) /* CS: base 0, limit 4 GiB; not CS64 */
 #define MODE_STEP    BIT(15) /* private to the engine: block of one instruction */
 /* Further bits (16..) may be added by whoever needs one. */
 

@@ -254,7 +254,8 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
     emit_patch(e, hit, emit_here(e));
     jit_xmm_spill(x, s->before.dirty);
     jit_x87_note(x, &s->before);
-    emit_mov_imm(e, H_AX, x->tb->rip + x->tb->insn[s->index].off + x->tb->insn[s->index].len);
+    emit_mov_imm(e, H_AX,
+                 jit_rip(x, x->tb->rip + x->tb->insn[s->index].off + x->tb->insn[s->index].len));
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
     emit_mov_imm(e, H_DX, s->size);
     emit_jmp(e, x->j->code_hit);
@@ -295,7 +296,7 @@ void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
         emit_jcc(e, CC_NZ, x->j->jump_miss);
     }
     if (pop) {
-        emit_lea(e, true, jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
+        emit_lea(e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
     }
     emit_jmp_mem(e, H_DX, offsetof(JitJump, code));
     x->ended = true;
@@ -458,12 +459,18 @@ static void interp_last(JitCtx *x)
     x->ended = true;
 }
 
+/* A segment with a limit to check, 16-bit addresses. */
+static bool address_is_odd(const JitCtx *x)
+{
+    return (jit_insn(x)->flags & INSN_SEGCHECK) || jit_insn(x)->asz == ASZ_16;
+}
+
 static void insn_emit(JitCtx *x)
 {
     unsigned first = x->nstub;
 
-    if (tcg_insn_raises(jit_insn(x)) || !(jit_integer(x) || jit_high(x) || jit_flow(x) ||
-                                         jit_simd(x) || jit_x87(x))) {
+    if (tcg_insn_raises(jit_insn(x)) || address_is_odd(x) ||
+        !(jit_integer(x) || jit_high(x) || jit_flow(x) || jit_simd(x) || jit_x87(x))) {
         if (x->index + 1 == x->n) {
             interp_last(x);
         } else {
@@ -508,7 +515,7 @@ static bool block_emit(JitCtx *x)
     if (!x->ended) {
         x->index = x->n - 1;
         jit_settle(x);
-        jit_exit_direct(x, 0, x->tb->rip + x->tb->len);
+        jit_exit_direct(x, 0, jit_rip(x, x->tb->rip + x->tb->len));
     }
     for (unsigned i = 0; i < x->nstub; i++) {
         if (x->e.end - x->e.p < 2 * ROOM + 400) {
@@ -526,13 +533,21 @@ static bool block_emit(JitCtx *x)
     return true;
 }
 
+/* 64-bit code, or 32-bit code with all segments flat but FS and GS. */
+static bool mode_is_known(uint32_t mode)
+{
+    const uint32_t flat = MODE_CS32 | MODE_SS32 | MODE_FLAT | MODE_CSFLAT | MODE_PE;
+
+    return !(mode & (MODE_STEP | MODE_VM86)) && ((mode & MODE_CS64) || (mode & flat) == flat);
+}
+
 static JitBlock *translate(X86CPU *c, TcgBlock *tb)
 {
     Jit *j = c->tcg->jit;
     JitCtx *x = &j->ctx;
     JitBlock *jb;
 
-    if (!(tb->mode & MODE_CS64) || !tb->host || (tb->mode & MODE_STEP)) {
+    if (!mode_is_known(tb->mode) || !tb->host) {
         return NULL;
     }
     jb = jit_alloc(j, JIT_BLOCK_MAX);

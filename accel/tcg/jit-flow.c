@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Control flow and the stack: jumps, calls, returns, PUSH, POP, LEAVE (64-bit mode). */
+/* Control flow and the stack: jumps, calls, returns, PUSH, POP, LEAVE, in 64-bit and in flat
+ * 32-bit code, where addresses, RIP and the stack's slots have 32 bits. */
 #include "accel/tcg/jit.h"
 
 static uint64_t next_rip(const JitCtx *x)
 {
-    return x->tb->rip + jit_insn(x)->off + jit_insn(x)->len;
+    return jit_rip(x, x->tb->rip + jit_insn(x)->off + jit_insn(x)->len);
 }
 
 static uint64_t branch_target(const JitCtx *x)
 {
-    return next_rip(x) + (uint64_t)x->zi[x->index].raw.imm[0].value.s;
+    return jit_rip(x, next_rip(x) + (uint64_t)x->zi[x->index].raw.imm[0].value.s);
 }
 
 /* Condition of Jcc from its opcode. */
@@ -18,8 +19,17 @@ static unsigned condition(const JitCtx *x)
     return x->zi[x->index].opcode & 15;
 }
 
+/* With an operand size of 16 bits RIP would be cut. */
+static bool rip_is_cut(const JitCtx *x)
+{
+    return !jit_is64(x) && x->zi[x->index].operand_width == 16;
+}
+
 static bool jcc(JitCtx *x)
 {
+    if (rip_is_cut(x)) {
+        return false;
+    }
     jit_flags_need(x);
     jit_settle(x);
     jit_exit_jcc(x, condition(x), branch_target(x), next_rip(x));
@@ -28,6 +38,9 @@ static bool jcc(JitCtx *x)
 
 static bool jmp_direct(JitCtx *x)
 {
+    if (rip_is_cut(x)) {
+        return false;
+    }
     jit_settle(x);
     jit_exit_direct(x, 0, branch_target(x));
     return true;
@@ -39,6 +52,9 @@ static bool count_jump(JitCtx *x)
     bool w = jit_insn(x)->asz == ASZ_64, loop = x->zi[x->index].mnemonic == ZYDIS_MNEMONIC_LOOP;
     unsigned cx = jit_reg[R_RCX];
 
+    if (rip_is_cut(x) || jit_insn(x)->asz == ASZ_16) {
+        return false;
+    }
     jit_settle(x);
     x->s.flags = FLAGS_MEM;
     if (loop) {
@@ -51,16 +67,43 @@ static bool count_jump(JitCtx *x)
 
 /* ---- Stack ---- */
 
-/* RCX = RSP + by, probed for 8 bytes. */
+/* Bytes of a slot of the stack. */
+static int32_t slot(const JitCtx *x)
+{
+    return jit_is64(x) ? 8 : 4;
+}
+
+static bool is_full_width(const JitCtx *x)
+{
+    return x->zi[x->index].operand_width == 8 * slot(x);
+}
+
+/* RCX = RSP + by, probed for a slot. */
 static void stack_probe(JitCtx *x, JitStub *s, int32_t by, unsigned access)
 {
-    emit_lea(&x->e, true, H_CX, jit_reg[R_RSP], H_NONE, 0, by);
-    jit_probe(x, s, 8, access);
+    emit_lea(&x->e, jit_is64(x), H_CX, jit_reg[R_RSP], H_NONE, 0, by);
+    jit_probe(x, s, (unsigned)slot(x), access);
 }
 
 static void stack_move(JitCtx *x, int32_t by)
 {
-    emit_lea(&x->e, true, jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, by);
+    emit_lea(&x->e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, by);
+}
+
+/* [RCX] = r, r = [RCX]: a slot. */
+static void slot_store(JitCtx *x, unsigned r)
+{
+    emit_op_rm(&x->e, jit_is64(x), 0x89, r, H_CX, 0);
+}
+
+static void slot_load(JitCtx *x, unsigned r)
+{
+    emit_op_rm(&x->e, jit_is64(x), 0x8b, r, H_CX, 0);
+}
+
+static void slot_store_imm(JitCtx *x, int32_t v)
+{
+    emit_rm(&x->e, &(Op){ .w = jit_is64(x), .opcode = 0xc7, .imm = v, .imm_len = 4 }, 0, H_CX, 0);
 }
 
 static JitStub *stack_begin(JitCtx *x, StubKind kind)
@@ -69,10 +112,12 @@ static JitStub *stack_begin(JitCtx *x, StubKind kind)
     return jit_stub(x, kind);
 }
 
-static unsigned gpr64(const ZydisDecodedOperand *o)
+/* The register of full width that o is, or H_NONE. */
+static unsigned gpr_full(const JitCtx *x, const ZydisDecodedOperand *o)
 {
     return o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-                   ZydisRegisterGetClass(o->reg.value) == ZYDIS_REGCLASS_GPR64
+                   ZydisRegisterGetClass(o->reg.value) ==
+                       (jit_is64(x) ? ZYDIS_REGCLASS_GPR64 : ZYDIS_REGCLASS_GPR32)
                ? (unsigned)ZydisRegisterGetId(o->reg.value)
                : H_NONE;
 }
@@ -81,34 +126,34 @@ static bool push(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
     const ZydisDecodedOperand *o = &x->op[x->index][0];
-    unsigned g = gpr64(o);
+    unsigned g = gpr_full(x, o);
 
-    if (zi->operand_width != 64 || (g == H_NONE && o->type != ZYDIS_OPERAND_TYPE_IMMEDIATE)) {
+    if (!is_full_width(x) || (g == H_NONE && o->type != ZYDIS_OPERAND_TYPE_IMMEDIATE)) {
         return false;
     }
-    stack_probe(x, stack_begin(x, STUB_INTERP), -8, MEM_WRITE);
+    stack_probe(x, stack_begin(x, STUB_INTERP), -slot(x), MEM_WRITE);
     if (g == H_NONE) {
-        emit_st_imm32(&x->e, H_CX, 0, (int32_t)zi->raw.imm[0].value.s);
+        slot_store_imm(x, (int32_t)zi->raw.imm[0].value.s);
     } else {
-        emit_st(&x->e, jit_get(x, g, H_DX), H_CX, 0);
+        slot_store(x, jit_get(x, g, H_DX));
     }
-    stack_move(x, -8);
-    jit_store_check(x, 8);
+    stack_move(x, -slot(x));
+    jit_store_check(x, (unsigned)slot(x));
     return true;
 }
 
 static bool pop(JitCtx *x)
 {
-    unsigned g = gpr64(&x->op[x->index][0]), h;
+    unsigned g = gpr_full(x, &x->op[x->index][0]), h;
 
     if (g == H_NONE) {
         return false;
     }
     stack_probe(x, stack_begin(x, STUB_INTERP), 0, MEM_READ);
     h = jit_dst(g, H_DX);
-    emit_ld(&x->e, h, H_CX, 0);
+    slot_load(x, h);
     if (g != R_RSP) {
-        stack_move(x, 8);
+        stack_move(x, slot(x));
     }
     jit_put(x, g, h);
     return true;
@@ -119,14 +164,14 @@ static bool leave(JitCtx *x)
 {
     JitStub *s;
 
-    if (x->zi[x->index].operand_width != 64) {
+    if (!is_full_width(x)) {
         return false;
     }
     s = stack_begin(x, STUB_INTERP);
-    emit_mov_rr(&x->e, H_CX, jit_reg[R_RBP]);
-    jit_probe(x, s, 8, MEM_READ);
-    emit_lea(&x->e, true, jit_reg[R_RSP], jit_reg[R_RBP], H_NONE, 0, 8);
-    emit_ld(&x->e, jit_reg[R_RBP], H_CX, 0);
+    emit_op_rr(&x->e, jit_is64(x), 0x8b, H_CX, jit_reg[R_RBP]);
+    jit_probe(x, s, (unsigned)slot(x), MEM_READ);
+    emit_lea(&x->e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RBP], H_NONE, 0, slot(x));
+    slot_load(x, jit_reg[R_RBP]);
     return true;
 }
 
@@ -137,14 +182,14 @@ static void push_return(JitCtx *x, JitStub *s)
 {
     uint64_t ret = next_rip(x);
 
-    stack_probe(x, s, -8, MEM_WRITE);
-    if ((int64_t)ret == (int32_t)ret) {
-        emit_st_imm32(&x->e, H_CX, 0, (int32_t)ret);
+    stack_probe(x, s, -slot(x), MEM_WRITE);
+    if (!jit_is64(x) || (int64_t)ret == (int32_t)ret) {
+        slot_store_imm(x, (int32_t)ret);
     } else {
         emit_mov_imm(&x->e, H_DX, ret);
-        emit_st(&x->e, H_DX, H_CX, 0);
+        slot_store(x, H_DX);
     }
-    stack_move(x, -8);
+    stack_move(x, -slot(x));
 }
 
 /*
@@ -161,7 +206,7 @@ static void call_store_check(JitCtx *x)
     clean = emit_jcc(e, CC_Z, NULL);
     emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
-    emit_mov_imm(e, H_DX, 8);
+    emit_mov_imm(e, H_DX, (uint64_t)slot(x));
     emit_jmp(e, x->j->code_hit);
     emit_patch(e, clean, emit_here(e));
 }
@@ -170,6 +215,9 @@ static bool call_direct(JitCtx *x)
 {
     JitStub *s;
 
+    if (rip_is_cut(x)) {
+        return false;
+    }
     jit_settle(x);
     x->s.flags = FLAGS_MEM;
     s = jit_stub(x, STUB_INTERP_END);
@@ -181,9 +229,12 @@ static bool call_direct(JitCtx *x)
     return true;
 }
 
-/* RCX must be canonical, or the interpreter raises what is due. */
+/* RCX must be canonical, or the interpreter raises what is due. 32 bits always are within CS. */
 static void check_canonical(JitCtx *x, JitStub *s)
 {
+    if (!jit_is64(x)) {
+        return;
+    }
     emit_mov_rr(&x->e, H_AX, H_CX);
     emit_shift_imm(&x->e, true, 4, H_AX, 16);
     emit_shift_imm(&x->e, true, 7, H_AX, 16);
@@ -198,10 +249,10 @@ static bool indirect_target(JitCtx *x, JitStub *s)
 
     if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
         jit_ea(x, jit_insn(x));
-        jit_probe(x, s, 8, MEM_READ);
-        emit_ld(&x->e, H_CX, H_CX, 0);
+        jit_probe(x, s, (unsigned)slot(x), MEM_READ);
+        slot_load(x, H_CX);
     } else {
-        emit_mov_rr(&x->e, H_CX, jit_get(x, gpr64(o), H_CX));
+        emit_op_rr(&x->e, jit_is64(x), 0x8b, H_CX, jit_get(x, gpr_full(x, o), H_CX));
     }
     return true;
 }
@@ -211,7 +262,7 @@ static bool is_near_indirect(const JitCtx *x)
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
 
     return zi->opcode == 0xff && (zi->raw.modrm.reg == 2 || zi->raw.modrm.reg == 4) &&
-           zi->operand_width == 64;
+           is_full_width(x);
 }
 
 static bool jmp_indirect(JitCtx *x)
@@ -254,15 +305,15 @@ static bool ret(JitCtx *x)
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
     JitStub *s;
 
-    if (zi->operand_width != 64 || (zi->opcode != 0xc3 && zi->opcode != 0xc2)) {
+    if (!is_full_width(x) || (zi->opcode != 0xc3 && zi->opcode != 0xc2)) {
         return false;
     }
     jit_settle(x);
     x->s.flags = FLAGS_MEM;
     s = jit_stub(x, STUB_INTERP_END);
     stack_probe(x, s, 0, MEM_READ);
-    emit_ld(&x->e, H_CX, H_CX, 0);
-    jit_exit_rcx(x, s, 8 + (int32_t)(zi->opcode == 0xc2 ? zi->raw.imm[0].value.u : 0));
+    slot_load(x, H_CX);
+    jit_exit_rcx(x, s, slot(x) + (int32_t)(zi->opcode == 0xc2 ? zi->raw.imm[0].value.u : 0));
     return true;
 }
 

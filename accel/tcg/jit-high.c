@@ -113,7 +113,7 @@ static void halves_memory(JitCtx *x, const Op *op, const Half *reg, bool write)
 static bool halves(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
-    Op op = { .opcode = zi->opcode };
+    Op op = { .opcode = zi->opcode == 0x82 ? 0x80 : zi->opcode }; /* 82: 32-bit code's alias */
     Half reg, rm;
     unsigned r, m;
 

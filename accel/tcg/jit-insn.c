@@ -55,10 +55,13 @@ static void plain_prefixes(const ZydisDecodedInstruction *zi, Op *op)
 static void plain_op(const ZydisDecodedInstruction *zi, Op *op)
 {
     *op = (Op){ .opcode = zi->opcode };
+    if (zi->opcode == 0x82 && zi->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT) {
+        op->opcode = 0x80; /* 32-bit code's alias */
+    }
     if (zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
         op->vex = true;
         op->map = zi->raw.vex.m_mmmm;
-        op->w = zi->raw.vex.W;
+        op->w = zi->raw.vex.W && zi->machine_mode == ZYDIS_MACHINE_MODE_LONG_64;
         op->vl = zi->raw.vex.L;
         op->pp = zi->raw.vex.pp;
     } else {
@@ -422,7 +425,7 @@ static bool bit_string(JitCtx *x, Plain *p)
     bool w = p->rm.size == 8, write = x->zi[x->index].mnemonic != ZYDIS_MNEMONIC_BT;
     JitStub *s;
 
-    if (p->rm.size < 4) {
+    if (p->rm.size < 4 || ((jit_insn(x)->flags & INSN_SEGBASE) && jit_insn(x)->asz != ASZ_64)) {
         return false;
     }
     jit_flags_clobber(x, x->live[x->index]);
@@ -430,7 +433,7 @@ static bool bit_string(JitCtx *x, Plain *p)
     jit_ea(x, jit_insn(x));
     emit_op_rr(e, true, w ? 0x8b : 0x63, H_AX, jit_get(x, p->reg.reg, H_AX));
     emit_shift_imm(e, true, 7, H_AX, w ? 6 : 5);
-    emit_lea(e, true, H_CX, H_CX, H_AX, w ? 3 : 2, 0);
+    emit_lea(e, jit_insn(x)->asz == ASZ_64, H_CX, H_CX, H_AX, w ? 3 : 2, 0);
     jit_probe(x, s, p->rm.size, write ? MEM_WRITE : MEM_READ);
     emit_mov_rr(e, H_DX, jit_get(x, p->reg.reg, H_DX));
     emit_alu_imm(e, false, 4, H_DX, w ? 63 : 31);
@@ -504,6 +507,29 @@ static bool flag_op(JitCtx *x)
     return true;
 }
 
+/* MOV between the accumulator and an address in the instruction: A0 to A3. */
+static bool mov_offset(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    bool store = zi->opcode & 2, byte = !(zi->opcode & 1);
+    unsigned size = byte ? 1 : zi->operand_width / 8;
+    Op op = { .w = size == 8, .rex = byte, .opcode = (uint8_t)((store ? 0x88 : 0x8a) | !byte) };
+    JitStub *s;
+
+    if (size == 2) {
+        op.prefix[op.nprefix++] = 0x66;
+    }
+    jit_flags_clobber(x, x->live[x->index]);
+    s = jit_stub_interp(x);
+    jit_ea(x, jit_insn(x));
+    jit_probe(x, s, size, store ? MEM_WRITE : MEM_READ);
+    emit_rm(&x->e, &op, jit_reg[R_RAX], H_CX, 0);
+    if (store) {
+        jit_store_check(x, size);
+    }
+    return true;
+}
+
 static bool mov(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
@@ -514,7 +540,31 @@ static bool mov(JitCtx *x)
     if ((zi->opcode & 0xf0) == 0xb0) {
         return mov_reg_imm(x);
     }
+    if ((zi->opcode & 0xfc) == 0xa0) {
+        return mov_offset(x);
+    }
     return plain(x);
+}
+
+/* 40 to 4F in 32-bit code: FF /0 and /1. */
+static bool inc_dec(JitCtx *x)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    unsigned g = zi->opcode & 7, h;
+    Op op = { .opcode = 0xff };
+
+    if ((zi->opcode & 0xf0) != 0x40 || zi->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT) {
+        return plain(x);
+    }
+    if (zi->operand_width == 16) {
+        op.prefix[op.nprefix++] = 0x66;
+    }
+    jit_flags_before(x, false);
+    h = jit_get(x, g, H_AX);
+    emit_rr(&x->e, &op, (zi->opcode >> 3) & 1, h);
+    flags_after(x);
+    jit_put(x, g, h);
+    return true;
 }
 
 static bool is_accumulator_form(const ZydisDecodedInstruction *zi)
@@ -548,8 +598,9 @@ bool jit_integer(JitCtx *x)
     case ZYDIS_MNEMONIC_BT: case ZYDIS_MNEMONIC_BTS: case ZYDIS_MNEMONIC_BTR:
     case ZYDIS_MNEMONIC_BTC:
         return bit_test(x);
-    case ZYDIS_MNEMONIC_MOVSXD: case ZYDIS_MNEMONIC_INC: case ZYDIS_MNEMONIC_DEC:
-    case ZYDIS_MNEMONIC_NEG: case ZYDIS_MNEMONIC_NOT: case ZYDIS_MNEMONIC_BSF:
+    case ZYDIS_MNEMONIC_INC: case ZYDIS_MNEMONIC_DEC:
+        return inc_dec(x);
+    case ZYDIS_MNEMONIC_MOVSXD: case ZYDIS_MNEMONIC_NEG: case ZYDIS_MNEMONIC_NOT: case ZYDIS_MNEMONIC_BSF:
     case ZYDIS_MNEMONIC_BSR: case ZYDIS_MNEMONIC_TZCNT: case ZYDIS_MNEMONIC_LZCNT:
     case ZYDIS_MNEMONIC_POPCNT: case ZYDIS_MNEMONIC_XADD: case ZYDIS_MNEMONIC_MOVBE:
     case ZYDIS_MNEMONIC_CRC32: case ZYDIS_MNEMONIC_ANDN: case ZYDIS_MNEMONIC_BEXTR:

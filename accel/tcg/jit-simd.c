@@ -134,13 +134,24 @@ typedef struct Vec {
     bool reg_written, rm_written;
 } Vec;
 
+/* Moves to and from general registers have no 64-bit form outside 64-bit code. */
+static bool w_is_ignored(const ZydisDecodedInstruction *zi)
+{
+    switch (zi->raw.vex.m_mmmm << 8 | zi->opcode) {
+    case 0x16e: case 0x17e: case 0x12a: case 0x12c: case 0x12d: case 0x316: case 0x322:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void vec_op(const ZydisDecodedInstruction *zi, Op *op)
 {
     *op = (Op){ .opcode = zi->opcode };
     if (zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
         op->vex = true;
         op->map = zi->raw.vex.m_mmmm;
-        op->w = zi->raw.vex.W;
+        op->w = zi->raw.vex.W && !(zi->machine_mode != ZYDIS_MACHINE_MODE_LONG_64 && w_is_ignored(zi));
         op->vl = zi->raw.vex.L;
         op->pp = zi->raw.vex.pp;
     } else {
@@ -300,9 +311,9 @@ static bool vzeroupper(JitCtx *x)
 {
     jit_xmm_spill(x, x->s.dirty);
     x->s.dirty = x->s.xmm = 0;
-    /* VPXOR XMM0, XMM0, XMM0, and sixteen stores of its upper half's zeros. */
+    /* VPXOR XMM0, XMM0, XMM0, and stores of its upper half's zeros. */
     emit_rr(&x->e, &(Op){ .map = 1, .opcode = 0xef, .vex = true, .pp = 1, .vvvv = 0 }, 0, 0);
-    for (int32_t n = 0; n < 16; n++) {
+    for (int32_t n = 0; n < (jit_is64(x) ? 16 : 8); n++) {
         emit_rm(&x->e, &(Op){ .map = 1, .opcode = 0x11, .vex = true }, 0, JIT_CPU,
                 JIT_OFF(ymm) + 32 * n + 16);
     }

@@ -160,6 +160,16 @@ static inline const Insn *jit_insn(const JitCtx *x)
 {
     return &x->tb->insn[x->index];
 }
+/* 64-bit code; else flat 32-bit code. */
+static inline bool jit_is64(const JitCtx *x)
+{
+    return (x->tb->mode & MODE_CS64) != 0;
+}
+/* RIP of what follows the instruction under way, or of its target. */
+static inline uint64_t jit_rip(const JitCtx *x, uint64_t rip)
+{
+    return jit_is64(x) ? rip : (uint32_t)rip;
+}
 /* Flags wanted after the instruction under way. */
 static inline unsigned jit_live_after(const JitCtx *x)
 {

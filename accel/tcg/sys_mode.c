@@ -31,6 +31,9 @@ static uint32_t key_segments(const X86CPU *c)
     if (seg_is_flat(&c->seg[R_ES]) && seg_is_flat(&c->seg[R_SS]) && seg_is_flat(&c->seg[R_DS])) {
         k |= MODE_FLAT;
     }
+    if (c->seg[R_CS].base == 0 && c->seg[R_CS].limit == 0xffffffff) {
+        k |= MODE_CSFLAT;
+    }
     return k;
 }
 
