@@ -237,8 +237,9 @@ def direct_boot():
                 q.writel(0x200000, 0)
                 q.writel(0x20f000, 5)
                 q.writel(0x210000, 0)
-                q.writel(0xe0000, 0)    # write-protected
-                assert q.read(0xe0000, 8) == b'RSD PTR '
+                q.writel(0xf0000, 0)    # write-protected
+                assert q.read(0xf0000, 4) == b'_SM_'
+                q.writel(0xe0000, 0)    # not: the FACS, which a guest writes, is in this segment
                 q.outb(0xcf9, 6)
                 q.qmp.event('RESET')
 
