@@ -15,7 +15,7 @@ def guest_passes():
     with Guest('-accel', ACCEL, '-m', '64', '-kernel', IMAGE, '-display', 'none', '-serial', 'stdio',
                '-monitor', 'none', '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x4', '-device',
                'pc-testdev', *OPTIONS, stdin=False) as g:
-        status = g.wait(int(os.environ.get('GUEST_TIMEOUT', '90')))
+        status = g.wait(int(os.environ.get('GUEST_TIMEOUT', '240')))
         if status != 1 or 'RESULT: passed' not in g.text():
             g.fail(f'exit status {status}, wanted 1 ((0 << 1) | 1 of isa-debug-exit)')
 
