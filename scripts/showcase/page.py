@@ -181,10 +181,10 @@ def starvation_text(s):
 def starvation_section(s):
     e = html.escape
     out = [f'<h2>Starvation on one host CPU</h2><p>Every thread of the emulator on host CPU {s["host_cpu"]} (<code>taskset</code>). '
-           'A vCPU that is raised above the thread that serves its devices polls for an answer which that thread is never '
-           f'given the CPU to make; with events above the vCPU the guest boots. A boot is given up after {s["bound_seconds"]} s.</p>'
+           'A vCPU that is raised above the thread that serves its devices polls for an answer which that thread is not '
+           f'given the CPU to make in time; with events above the vCPU the guest boots. A boot is given up after {s["bound_seconds"]} s.</p>'
            '<p class="note">RT throttling and, since Linux 6.12, the fair server leave a starved thread a few percent of the CPU: '
-           'that is why this does not hang the host, and why the guest may crawl on instead of standing still.</p>'
+           'that is why this does not hang the host, and why some of the starving guests boot all the same: it is a matter of luck.</p>'
            '<table><tr><th>how</th><th>booted</th><th>console answered</th><th>boot time (s)</th><th class="why">what happened</th></tr>']
     for how, name in (('normal', 'no realtime priorities'), ('maxprio=2', '-realtime maxprio=2,policy=fifo (event 2, vCPU 1)'),
                       ('vcpu99', 'vCPU alone raised to FIFO 99')):
