@@ -159,15 +159,6 @@ static bool option_list(const CmdlineUse *use)
     return false;
 }
 
-static bool option_display(const char *arg, Error **errp)
-{
-    if (strcmp(arg, "none") != 0) {
-        error_setg(errp, "-display %s: this program has no such display; use none", arg);
-        return false;
-    }
-    return true;
-}
-
 static bool option_other(const CmdlineUse *use, Error **errp)
 {
     switch (use->option->index) {
@@ -180,7 +171,7 @@ static bool option_other(const CmdlineUse *use, Error **errp)
     case QEMU_OPTION_readconfig:
         return qemu_read_config_file(use->arg, errp);
     case QEMU_OPTION_display:
-        return option_display(use->arg, errp);
+        return opts_check_display(use->arg, errp);
     case QEMU_OPTION_audiodev:
         return opts_check_audiodev(use->arg, errp);
     case QEMU_OPTION_sandbox:

@@ -462,6 +462,15 @@ void opts_free_accels(AccelChoice *choices)
 
 /* ---- Where there is nothing to choose ---- */
 
+bool opts_check_display(const char *arg, Error **errp)
+{
+    if (strcmp(arg, "none") != 0) {
+        error_setg(errp, "this program has no such display; use none");
+        return false;
+    }
+    return true;
+}
+
 bool opts_check_audiodev(const char *arg, Error **errp)
 {
     QemuOptsList list = { .name = "audiodev", .implied_opt_name = "driver" };

@@ -76,7 +76,8 @@ typedef struct AccelChoice {
 bool opts_parse_accels(bool enable_kvm, AccelChoice **choices, Error **errp);
 void opts_free_accels(AccelChoice *choices);
 
-/* -audiodev, in either notation, and -sandbox: only what makes no sound, and no filter. */
+/* -display none; -audiodev, in either notation, with the driver none; -sandbox off. */
+bool opts_check_display(const char *arg, Error **errp);
 bool opts_check_audiodev(const char *arg, Error **errp);
 bool opts_check_sandbox(const char *arg, Error **errp);
 
