@@ -34,8 +34,11 @@ static bool elf_check(const uint8_t *d, size_t size, bool *is64, unsigned *phnum
     *entry = *is64 ? boot_ld64(d + 24) : boot_ld32(d + 24);
     *phsize = boot_ld16(d + (*is64 ? 54 : 42));
     *phnum = boot_ld16(d + (*is64 ? 56 : 44));
+    if (phoff > size) {
+        return false;
+    }
     *ph = d + phoff;
-    return (machine == EM_386 || machine == EM_X86_64) && phoff <= size &&
+    return (machine == EM_386 || machine == EM_X86_64) &&
            *phsize >= (*is64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr)) &&
            *phnum <= (size - phoff) / *phsize;
 }

@@ -36,6 +36,7 @@ enum { REG_SECONDS, REG_SECONDS_ALARM, REG_MINUTES, REG_MINUTES_ALARM, REG_HOURS
 #define UIP_NS      244000 /* UIP rises this long before the update */
 #define CRYSTAL_HZ  32768
 #define DAY_S       86400
+#define LAST_SECOND (9000000000ll) /* in 2255: room for the clock to go on */
 #define MAX_LOST    (CRYSTAL_HZ / 4)
 
 typedef struct RtcState {
@@ -150,7 +151,9 @@ static void rtc_set_from_registers(RtcState *s)
 {
     int64_t now = rtc_now_ns(s);
     int64_t fraction = now - floor_div(now, NANOSECONDS_PER_SECOND) * NANOSECONDS_PER_SECOND;
-    int64_t seconds = rtc_registers_s(s), t = seconds * NANOSECONDS_PER_SECOND + fraction;
+    /* The registers reach from the year 0 to 9999, nanoseconds in 64 bits from 1677 to 2262. */
+    int64_t seconds = MAX(MIN(rtc_registers_s(s), LAST_SECOND), -LAST_SECOND);
+    int64_t t = seconds * NANOSECONDS_PER_SECOND + fraction;
     unsigned weekday = rtc_date_from_seconds(seconds).weekday;
 
     s->dow_shift = (uint8_t)((rtc_decode(s, s->cmos[REG_DAY_OF_WEEK]) + 13 - weekday) % 7);
