@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Start-up: from the command line to the first guest instruction, as a list of calls, and the way
- * back at the end.
+ * Start-up: from the command line to the first guest instruction, as a list of calls; and the end.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -601,7 +600,13 @@ static void reset_machine(void)
 
 static bool add_device(QemuOpts *opts, void *opaque, Error **errp)
 {
-    return device_add_from_opts(opts, errp) != NULL;
+    Error *err = NULL;
+    bool ok = device_add_from_opts(opts, &err) != NULL;
+    if (!ok && !err) {
+        exit(0); /* help was asked for, and printed */
+    }
+    error_propagate(errp, err);
+    return ok;
 }
 
 static void setup_loops(void)

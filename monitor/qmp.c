@@ -152,6 +152,8 @@ static void qmp_dispatch(Monitor *mon, struct json_object *j)
         send_error(mon, err, id);
         return;
     }
+    /* What the command has caused is told before it is answered: clients take the reply as an end. */
+    monitor_events_drain();
     if (cmd->any_time) {
         mon->negotiated = true;
     }
