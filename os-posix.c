@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os-internal.h"
 #include "qemu/host-limits.h"
 #include "qemu/thread.h"
 
@@ -107,6 +108,11 @@ bool os_is_daemonized(void)
     return daemonized;
 }
 
+int os_command_fd(void)
+{
+    return ready_fd;
+}
+
 /* The command's own process: ends when the background process is ready, or has failed. */
 static QEMU_NORETURN void wait_until_ready(int fd)
 {
@@ -180,18 +186,21 @@ bool os_setup_post(Error **errp)
     do {
         n = write(ready_fd, "", 1);
     } while (n < 0 && errno == EINTR);
+    int err = errno;
     close(ready_fd);
     ready_fd = -1;
+    if (n != 1) {
+        error_setg_errno(errp, err, "-daemonize: the command that started it has ended");
+        return false;
+    }
     return true;
 }
 
 /* ---- Pid file ---- */
 
-static struct {
-    char *path; /* absolute; NULL: none */
-    int fd;
-    pid_t owner;
-} pid_file = { .fd = -1 };
+static int pid_file_fd = -1; /* open for as long as the lock is meant to hold */
+static char *pid_file_path;
+static pid_t pid_file_owner;
 
 /* The file may have been removed by its last owner between open() and lock: then try again. */
 static bool same_file(int fd, const char *path)
@@ -204,9 +213,15 @@ static bool same_file(int fd, const char *path)
 static bool pidfile_open(const char *path, int *fd, Error **errp)
 {
     for (;;) {
-        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
         if (*fd < 0) {
             error_setg_errno(errp, errno, "-pidfile %s: cannot write the file", path);
+            return false;
+        }
+        struct stat st;
+        if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+            error_setg(errp, "-pidfile %s: not a regular file; choose another", path);
+            close(*fd);
             return false;
         }
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -230,7 +245,8 @@ static bool pidfile_open(const char *path, int *fd, Error **errp)
     }
 }
 
-bool os_create_pidfile(const char *path, Error **errp)
+/* With the lock of the list of files. */
+static bool pidfile_write(const char *path, Error **errp)
 {
     char text[32];
     int fd;
@@ -245,21 +261,29 @@ bool os_create_pidfile(const char *path, Error **errp)
         close(fd);
         return false;
     }
-    pid_file.path = g_canonicalize_filename(path, NULL);
-    pid_file.fd = fd; /* open for as long as the lock is meant to hold */
-    pid_file.owner = getpid();
-    atexit(os_cleanup);
+    os_remove_at_exit(path);
+    pid_file_path = g_canonicalize_filename(path, NULL);
+    pid_file_fd = fd;
+    pid_file_owner = getpid();
     return true;
+}
+
+bool os_create_pidfile(const char *path, Error **errp)
+{
+    os_files_lock();
+    bool ok = pidfile_write(path, errp);
+    os_files_unlock();
+    return ok;
 }
 
 void os_cleanup(void)
 {
-    if (pid_file.path && pid_file.owner == getpid()) {
-        unlink(pid_file.path);
-        close(pid_file.fd);
-        g_free(pid_file.path);
-        pid_file.path = NULL;
-        pid_file.fd = -1;
+    if (pid_file_path && pid_file_owner == getpid()) {
+        os_remove_now(pid_file_path);
+        close(pid_file_fd);
+        g_free(pid_file_path);
+        pid_file_path = NULL;
+        pid_file_fd = -1;
     }
 }
 
@@ -281,12 +305,18 @@ static void on_terminate(int sig, siginfo_t *info, void *context)
     if (atomic_compare_exchange_strong(&terminate_signal, &none, sig)) {
         atomic_store(&terminate_sender, info->si_code <= 0 ? info->si_pid : 0);
     }
+    int saved_errno = errno;
+    os_startup_signalled();
     void (*fn)(void) = atomic_load(&terminate_fn);
     if (fn) {
-        int saved_errno = errno;
         fn();
-        errno = saved_errno;
     }
+    errno = saved_errno;
+}
+
+int os_termination_signal(void)
+{
+    return atomic_load(&terminate_signal);
 }
 
 void os_setup_signals(void (*fn)(void))

@@ -112,3 +112,17 @@ void os_set_line_buffering(void)
 {
     setvbuf(stdout, NULL, _IONBF, 0); /* this C library takes _IOLBF for full buffering */
 }
+
+/* The console's own handler ends a start-up. */
+bool os_startup_begin(Error **errp)
+{
+    return true;
+}
+
+void os_startup_step(const char *fmt, ...)
+{
+}
+
+void os_startup_done(void)
+{
+}

@@ -271,7 +271,9 @@ Detach from the terminal. The command returns, with status 0, when the machine i
 
 -pidfile FILE
 > write the process id to a file
-Write the process id to a file, which is locked while the program runs and removed when it ends.
+Write the process id to a file, which is locked while the program runs and removed when it ends. It is there before
+anything waits (for a client of a socket, say), so it names the process to end also while the machine is being made:
+SIGTERM, SIGINT and SIGHUP end that at once, with status 1.
 
 = Debugging
 

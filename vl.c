@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "accel-choose.h"
 #include "accel/accel.h"
 #include "accel/irqchip.h"
 #include "chardev/char.h"
@@ -59,16 +60,6 @@ static void help_machines(const MachineType *m, void *opaque)
     printf("%-20s %s%s\n", m->name, m->desc, m->is_default ? " (default)" : "");
 }
 
-static const AccelOps *const accels[] = { &kvm_accel_ops, &tcg_accel_ops, &qtest_accel_ops };
-
-static void help_accels(void)
-{
-    printf("Accelerators supported in QEMU binary:\n");
-    for (size_t i = 0; i < ARRAY_SIZE(accels); i++) {
-        printf("%s%s\n", accels[i]->name, accels[i]->available() ? "" : " (not available here)");
-    }
-}
-
 /* Groups whose help is a list that others know. */
 static bool own_help(QemuOptionIndex index)
 {
@@ -78,7 +69,7 @@ static bool own_help(QemuOptionIndex index)
         machine_foreach(help_machines, NULL);
         exit(0);
     case QEMU_OPTION_accel:
-        help_accels();
+        accels_print_help();
         exit(0);
     case QEMU_OPTION_chardev:
         chardev_print_help();
@@ -351,6 +342,10 @@ static void setup_process(void)
     }
     latency_thread_register(-1);
     os_setup_signals(on_signal);
+    os_startup_begin(&error_fatal);
+    if (args.pidfile) {
+        os_create_pidfile(args.pidfile, &error_fatal);
+    }
 }
 
 static void setup_log(void)
@@ -365,55 +360,6 @@ static void setup_log(void)
     }
     if (mask) {
         qemu_log_start(mask, &error_fatal);
-    }
-}
-
-/* ---- Accelerator ---- */
-
-static const AccelOps *accel_find(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(accels); i++) {
-        if (strcmp(accels[i]->name, name) == 0) {
-            return accels[i];
-        }
-    }
-    error_report("-accel %s: no such accelerator ('-accel help' lists them)", name);
-    exit(1);
-}
-
-static void setup_accel(void)
-{
-    static const AccelChoice otherwise[] = { { .name = (char *)"tcg" }, {} };
-    AccelChoice *given = NULL;
-    const AccelChoice *list;
-
-    opts_parse_accels(args.enable_kvm, &given, &error_fatal);
-    list = given[0].name ? given : otherwise;
-    for (const AccelChoice *a = list; a->name; a++) {
-        accel_find(a->name);
-    }
-    for (const AccelChoice *a = list; a->name; a++) {
-        const AccelOps *ops = accel_find(a->name);
-        Error *err = NULL;
-
-        current_accel = ops;
-        if (ops->init(a->opts, &err)) {
-            if (a != list) {
-                warn_report("falling back to %s", ops->name);
-            }
-            opts_free_accels(given);
-            if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
-                error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest "
-                             "only with -accel kvm, not %s", ops->name);
-                exit(1);
-            }
-            return;
-        }
-        if (!a[1].name) {
-            error_report_err(err);
-            exit(1);
-        }
-        warn_report_err(err);
     }
 }
 
@@ -437,6 +383,7 @@ static bool make_object(QemuOpts *opts, void *opaque, Error **errp)
 
 static void setup_objects(void)
 {
+    os_startup_step("making objects");
     monitor_add_fds(qemu_find_opts("add-fd", &error_abort), &error_fatal);
     qemu_opts_foreach(qemu_find_opts("object", &error_abort), make_object, NULL, &error_fatal);
     if (machine_opts.memory_backend) {
@@ -573,6 +520,7 @@ static void monitor_on_mux(Chardev *chr, void *opaque)
 
 static void setup_monitors(void)
 {
+    os_startup_step("making monitors");
     monitor_guest_name = name_opts.guest;
     memcpy(monitor_guest_uuid, machine_config.uuid, sizeof(monitor_guest_uuid));
     chardev_foreach(monitor_on_mux, NULL);
@@ -629,6 +577,7 @@ static void setup_machine(void)
 {
     const char *model = args.cpu ? args.cpu : current_machine->default_cpu;
 
+    os_startup_step("making the machine");
     if (model) {
         x86_cpu_set_model(model, &error_fatal);
     }
@@ -640,6 +589,7 @@ static void setup_machine(void)
         exit(1);
     }
     if (model) {
+        os_startup_step("starting %u vCPUs", machine_config.smp.cpus);
         cpus_create(machine_config.smp.cpus, &error_fatal);
         cpus_start_threads(&error_fatal);
     }
@@ -649,10 +599,8 @@ static void setup_machine(void)
 
 static void setup_done(void)
 {
-    if (args.pidfile) {
-        os_create_pidfile(args.pidfile, &error_fatal);
-    }
     realtime_start(accel_irqchip && accel_irqchip->kernel_pit);
+    os_startup_done();
     os_setup_post(&error_fatal);
     rtcheck_start();
     if (!args.stopped) {
@@ -687,7 +635,7 @@ int main(int argc, char **argv)
     memory_init();
     memory_thread_register();
     setup_log();
-    setup_accel();
+    accel_choose(args.enable_kvm);
     setup_loops();
     setup_objects();
     setup_chardevs();

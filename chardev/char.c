@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "char-internal.h"
+#include "qemu/os.h"
 
 /* chr_fe_write_all() gives up on a peer that takes nothing for this long. */
 #define STUCK_NS (2 * NANOSECONDS_PER_SECOND)
@@ -578,6 +579,7 @@ Chardev *chr_create(const ChrOpts *o, Error **errp)
 {
     bool mux;
 
+    os_startup_step("making character device '%s'", o->id ? o->id : "");
     if (!o->backend) {
         error_setg(errp, "chardev: no backend specified; 'help' lists them");
         return NULL;

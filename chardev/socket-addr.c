@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "qemu/cutils.h"
+#include "qemu/os.h"
 #include "socket-internal.h"
 
 /* ---- Options ---- */
@@ -148,13 +149,17 @@ static bool listen_unix(ChrSocket *s, Error **errp)
     if (!s->abstract && !remove_stale(s, errp)) {
         return false;
     }
+    os_files_lock();
     s->listen_fd = new_socket(AF_UNIX, 0);
-    if (s->listen_fd < 0 || bind(s->listen_fd, (struct sockaddr *)&s->un, s->un_len) < 0) {
+    bool ok = s->listen_fd >= 0 && bind(s->listen_fd, (struct sockaddr *)&s->un, s->un_len) == 0;
+    if (!ok) {
         error_setg_errno(errp, errno, "Failed to bind socket to %s", s->path);
-        return false;
+    } else if (!s->abstract) {
+        os_remove_at_exit(s->path);
+        s->unlink_path = true;
     }
-    s->unlink_path = !s->abstract;
-    return true;
+    os_files_unlock();
+    return ok;
 }
 
 static void set_port(struct addrinfo *a, unsigned port)
@@ -379,7 +384,7 @@ void socket_fini(ChrSocket *s)
         close(s->listen_fd);
     }
     if (s->unlink_path) {
-        unlink(s->path);
+        os_remove_now(s->path);
     }
     if (s->addrs) {
         freeaddrinfo(s->addrs);

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "qemu/os.h"
 #include "socket-internal.h"
 
 /* ---- Telnet (RFC 854, 855, 857, 858, 856) ---- */
@@ -313,6 +314,7 @@ static bool open_server(ChrSocket *s, bool wait, Error **errp)
     socket_name(s);
     if (wait) {
         info_report("QEMU waiting for connection on: %s", chardev_filename(&s->f.chr));
+        os_startup_step("waiting for a connection on %s", chardev_filename(&s->f.chr));
         struct pollfd pfd = { .fd = s->listen_fd, .events = POLLIN };
         int fd;
         do { /* an inherited listener may be non-blocking */
@@ -336,6 +338,8 @@ static bool open_client(ChrSocket *s, Error **errp)
         socket_name(s);
         return true; /* the first try is made as soon as there is a loop */
     }
+    socket_name(s);
+    os_startup_step("connecting to %s", chardev_filename(&s->f.chr));
     int fd = socket_connect(s, errp);
     if (fd < 0) {
         return false;

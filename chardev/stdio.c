@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 #include "char-internal.h"
+#include "qemu/os.h"
 
 /* ---- The terminal ---- */
 
@@ -84,6 +85,7 @@ static void catch_signals(void)
     sa.sa_handler = on_continue;
     sigaction(SIGCONT, &sa, NULL);
     atexit(chr_tty_restore);
+    os_at_startup_end(chr_tty_restore);
 }
 
 void chr_tty_raw(bool signals)

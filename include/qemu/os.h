@@ -56,6 +56,30 @@ bool os_is_daemonized(void);
 /* The machine is ready: lets the command return, detaches from the terminal and its directory. */
 bool os_setup_post(Error **errp);
 
+/*
+ * Start-up. From os_startup_begin() (after os_setup_signals() and os_daemonize()) to
+ * os_startup_done() a termination signal, or the end of the command of -daemonize, ends the process
+ * at once with status 1, wherever the first thread waits: files made are removed, and one line says
+ * why, and while what. The first thread. On failure errp says what the host refused.
+ */
+bool os_startup_begin(Error **errp);
+/* What is under way now, as it follows "while": "waiting for a client of X". */
+void os_startup_step(const char *fmt, ...) QEMU_PRINTF(1, 2);
+/* From here on, signals are the main loop's. Does not return if the end has begun. */
+void os_startup_done(void);
+/* fn hands the terminal back; called at such an end, on another thread. */
+void os_at_startup_end(void (*fn)(void));
+
+/*
+ * Files that go when the process ends, however start-up went. Whoever makes one holds the lock from
+ * before it is there until os_remove_at_exit() has been told. Any thread but VCPU and EVENT ones
+ * of a running machine.
+ */
+void os_files_lock(void);
+void os_files_unlock(void);
+void os_remove_at_exit(const char *path); /* with the lock */
+void os_remove_now(const char *path);     /* without it; only if it is on the list */
+
 /* Writes the pid to path and locks it while the process lives; removed by os_cleanup(). */
 bool os_create_pidfile(const char *path, Error **errp);
 /* Names the process as the kernel shows it (-name process=). At most 15 bytes are shown. */

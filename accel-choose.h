@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef ACCEL_CHOOSE_H
+#define ACCEL_CHOOSE_H
+
+#include <stdbool.h>
+
+/* HELPER_ONLY, start-up, both. For -accel help. */
+void accels_print_help(void);
+/*
+ * Sets current_accel to the first of -accel, -machine accel= or -enable-kvm (enable_kvm) that can
+ * be had, with a warning for each before it. None: says why and ends the process with status 1.
+ */
+void accel_choose(bool enable_kvm);
+
+#endif
