@@ -120,7 +120,7 @@ EventLoop *chr_io_loop(Error **errp);
 void chr_io_stop(void);
 /* In open(): output is drained by the I/O helper, as writing may block (regular files). */
 bool chr_use_io_loop(Chardev *chr, Error **errp);
-/* open(2) with O_CLOEXEC; knows /dev/fdset/N. Error: "Could not open 'P': ...". */
+/* open(2) with O_CLOEXEC and O_NONBLOCK, so it never waits (fdsets: as they came); knows /dev/fdset/N. Error: "Could not open 'P': ...". */
 int chr_open(const char *path, int flags, Error **errp);
 
 /* ---- log.c ---- */

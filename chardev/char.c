@@ -5,6 +5,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "char-internal.h"
@@ -72,6 +73,13 @@ void chr_set_filename(Chardev *chr, const char *fmt, ...)
     atomic_store(&chr->name_index, i);
 }
 
+static bool is_fifo(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 int chr_open(const char *path, int flags, Error **errp)
 {
     unsigned set;
@@ -85,8 +93,11 @@ int chr_open(const char *path, int flags, Error **errp)
         }
         return fd;
     }
-    fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
-    if (fd < 0) {
+    /* Not even open() waits. Regular files do not mind; who writes others knows EAGAIN. */
+    fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0 && errno == ENXIO && is_fifo(path)) {
+        error_setg(errp, "Could not open '%s': nobody reads this FIFO; start its reader first", path);
+    } else if (fd < 0) {
         error_setg_errno(errp, errno, "Could not open '%s'", path);
     }
     return fd;

@@ -75,11 +75,11 @@ static bool file_open(Chardev *chr, const ChrOpts *o, Error **errp)
         return false;
     }
     if (!S_ISREG(fd_mode(f->out_fd))) {
-        /* A pipe whose reader sleeps must not hold up other files. */
+        /* A pipe whose reader sleeps must not hold up other files; one of an fdset may block. */
         fcntl(f->out_fd, F_SETFL, fcntl(f->out_fd, F_GETFL) | O_NONBLOCK);
         chr_ignore_sigpipe();
     }
-    if (in && (f->in_fd = chr_open(in, O_RDONLY | O_NONBLOCK, errp)) < 0) {
+    if (in && (f->in_fd = chr_open(in, O_RDONLY, errp)) < 0) {
         return false;
     }
     atomic_store(&chr->connected, true);
@@ -118,7 +118,7 @@ static bool pipe_open(Chardev *chr, const ChrOpts *o, Error **errp)
     f->out_fd = open(out, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (f->in_fd < 0 || f->out_fd < 0) {
         chr_fd_close(chr);
-        f->in_fd = chr_open(path, O_RDWR | O_NONBLOCK, errp);
+        f->in_fd = chr_open(path, O_RDWR, errp);
         f->out_fd = f->in_fd;
         if (f->in_fd < 0) {
             return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* logfile=: a copy of all output, written by the I/O helper. Nothing is lost to a slow disk: the
- * front end is told to wait instead. */
+/* logfile=: a copy of all output, written by the I/O helper. Nothing is lost to a slow disk, or to
+ * the slow reader of a FIFO: the front end is told to wait instead. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include "char-internal.h"
 
@@ -11,10 +12,28 @@ struct ChrLog {
     ByteRing ring;
     EventLoop *loop;
     EventPost post;
+    EventSource src; /* while a FIFO is full */
     Chardev *chr;
     int fd;
-    bool failed;
+    bool failed, closing;
 };
+
+static void log_drain(void *opaque);
+
+static void log_writable(void *opaque, uint32_t events)
+{
+    ChrLog *log = opaque;
+
+    event_source_remove(&log->src);
+    log_drain(log);
+}
+
+static void log_wait(ChrLog *log)
+{
+    if (!log->closing && !log->src.loop) {
+        event_source_add(&log->src, log->loop, log->fd, EPOLLOUT, log_writable, log, NULL);
+    }
+}
 
 static void log_drain(void *opaque)
 {
@@ -30,6 +49,10 @@ static void log_drain(void *opaque)
         if (n < 0 && errno == EINTR) {
             continue;
         }
+        if (n < 0 && errno == EAGAIN) {
+            log_wait(log);
+            break;
+        }
         if (n <= 0) {
             if (!log->failed) {
                 warn_report("chardev '%s': cannot write its log: %s", log->chr->id,
@@ -43,6 +66,16 @@ static void log_drain(void *opaque)
     chr_drained(log->chr);
 }
 
+/* What fits is written, but nobody waits for a reader. */
+static void log_close(void *opaque)
+{
+    ChrLog *log = opaque;
+
+    event_source_remove(&log->src);
+    log->closing = true;
+    log_drain(log);
+}
+
 ChrLog *chr_log_new(const char *path, bool append, Chardev *chr, Error **errp)
 {
     EventLoop *loop = chr_io_loop(errp);
@@ -51,6 +84,7 @@ ChrLog *chr_log_new(const char *path, bool append, Chardev *chr, Error **errp)
     if (fd < 0) {
         return NULL;
     }
+    chr_ignore_sigpipe();
     ChrLog *log = g_new0(ChrLog, 1);
     byte_ring_init(&log->ring, CHR_OUT_SIZE);
     event_post_init(&log->post, log_drain, log);
@@ -68,7 +102,7 @@ void chr_log_free(ChrLog *log)
     while (atomic_load(&log->post.pending)) {
         g_usleep(100); /* the helper will get there */
     }
-    chr_call_sync(log->loop, log_drain, log);
+    chr_call_sync(log->loop, log_close, log);
     close(log->fd);
     byte_ring_fini(&log->ring);
     g_free(log);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,14 +176,22 @@ static void append_timestamp(GString *line)
     g_string_append_printf(line, "%s.%06ldZ ", text, ts.tv_nsec / 1000);
 }
 
+/* A reader of stderr that takes nothing holds up nobody for longer, whose end a message may be. */
+#define STDERR_WAIT_MS 500
+
 /* One write(), so that lines of several threads do not mix. */
 static void write_stderr(const GString *line)
 {
+    struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
     size_t done = 0;
 
     fflush(stderr);
     while (done < line->len) {
-        ssize_t n = write(STDERR_FILENO, line->str + done, line->len - done);
+        if (poll(&p, 1, STDERR_WAIT_MS) == 0) {
+            return;
+        }
+        /* What a pipe with room takes without blocking. */
+        ssize_t n = write(STDERR_FILENO, line->str + done, MIN(line->len - done, PIPE_BUF));
         if (n < 0 && errno == EINTR) {
             continue;
         }

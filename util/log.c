@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -32,6 +35,8 @@ static struct {
     EventWord wake;    /* LOG_WAKE_* */
     EventWord drained; /* set when the ring was seen empty */
     QemuThread thread;
+    atomic_bool stuck; /* whoever reads the log takes nothing: waiting for room is no use */
+    atomic_bool quit;
     bool running;
     int fd;
 } ring = { .fd = STDERR_FILENO };
@@ -78,11 +83,15 @@ static LogSlot *slot_claim_patiently(uint32_t *pos)
 {
     LogSlot *slot = slot_claim(pos);
 
-    for (int i = 0; !slot && i < CLAIM_WAITS && !qemu_realtime_is_enabled(); i++) {
+    for (int i = 0; !slot && i < CLAIM_WAITS && !qemu_realtime_is_enabled() &&
+                    !atomic_load(&ring.stuck); i++) {
         struct timespec pause = { 0, CLAIM_WAIT_NS };
         event_word_set(&ring.wake, LOG_WAKE_DATA);
         nanosleep(&pause, NULL);
         slot = slot_claim(pos);
+        if (!slot && i == CLAIM_WAITS - 1) {
+            atomic_store(&ring.stuck, true);
+        }
     }
     return slot;
 }
@@ -139,13 +148,40 @@ bool log_limit_pass(LogLimit *l)
 
 /* ---- The log thread ---- */
 
+#define QUIT_WAIT_MS 100
+
+/* True if a write of at most PIPE_BUF bytes will not block; false at the end. */
+static bool wait_writable(void)
+{
+    struct pollfd p = { .fd = ring.fd, .events = POLLOUT };
+
+    for (;;) {
+        bool quit = atomic_load(&ring.quit);
+
+        if (poll(&p, 1, quit && atomic_load(&ring.stuck) ? 0 : QUIT_WAIT_MS) > 0) {
+            return true;
+        }
+        if (quit) {
+            atomic_store(&ring.stuck, true);
+            return false; /* the reader of a pipe that takes nothing does not hold up the end */
+        }
+    }
+}
+
 static void write_all(const char *text, size_t len)
 {
+    struct stat st;
+    bool regular = fstat(ring.fd, &st) == 0 && S_ISREG(st.st_mode);
+
     while (len) {
-        ssize_t n = write(ring.fd, text, len);
-        if (n < 0 && errno == EINTR) {
+        if (!regular && !wait_writable()) {
+            return;
+        }
+        ssize_t n = write(ring.fd, text, regular ? len : MIN(len, PIPE_BUF));
+        if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
             continue;
         }
+        atomic_store(&ring.stuck, false);
         if (n <= 0) {
             return; /* the disk is full, or the terminal gone: nothing left to tell it to */
         }
@@ -244,9 +280,15 @@ bool qemu_log_open(const char *path, Error **errp)
     char *name =
         mark ? g_strdup_printf("%.*s%d%s", (int)(mark - path), path, (int)getpid(), mark + 2)
              : g_strdup(path);
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    struct stat st;
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
     if (fd < 0) {
-        error_setg_errno(errp, errno, "-D %s: cannot write the file", name);
+        int err = errno;
+        if (err == ENXIO && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {
+            error_setg(errp, "-D %s: nobody reads this FIFO; start its reader first", name);
+        } else {
+            error_setg_errno(errp, err, "-D %s: cannot write the file", name);
+        }
         g_free(name);
         return false;
     }
@@ -299,8 +341,10 @@ void qemu_log_close(void)
 {
     atomic_store(&qemu_loglevel, 0);
     if (ring.running) {
+        atomic_store(&ring.quit, true);
         event_word_set(&ring.wake, LOG_WAKE_QUIT);
         qemu_thread_join(&ring.thread);
+        atomic_store(&ring.quit, false);
         ring.running = false;
     }
     /* The slots stay: a late message of another thread must find memory there. */
