@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
+#include "accel/tcg/engine-run.h"
 #include "accel/tcg/jit.h"
 #include "qemu/log.h"
 
@@ -15,8 +15,8 @@ static size_t align_up(size_t n)
 }
 
 /*
- * One mapping, touched here, so that the guest's run meets no page fault of the host. A third of it
- * is headers: then they and the records of blocks of usual length run out together.
+ * One mapping. A third of it is headers: then they and the records of blocks of usual length run out
+ * together.
  */
 bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
 {
@@ -28,9 +28,8 @@ bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
     g->header_count = (uint32_t)(headers / sizeof(TcgBlock));
     g->arena_size = (uint32_t)align_up(cache_size - headers);
     g->map_size = headers + hash + jump + g->arena_size;
-    g->map = mmap(NULL, g->map_size, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (g->map == MAP_FAILED) {
+    g->map = tcg_map(g->map_size);
+    if (!g->map) {
         error_setg_errno(errp, errno, "cannot allocate %zu MiB for decoded code",
                          (size_t)(g->map_size / MiB));
         return false;
@@ -42,16 +41,13 @@ bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
     g->arena = p + headers + hash + jump;
     g->none.rip = UINT64_MAX;
     g->none.next[0] = g->none.next[1] = &g->none;
-    for (unsigned i = 0; i < 1u << JUMP_CACHE_BITS; i++) {
-        g->jump[i] = &g->none;
-    }
     g->prev = &g->none;
     return true;
 }
 
 void tcg_blocks_fini(TcgEngine *g)
 {
-    munmap(g->map, g->map_size);
+    tcg_unmap(g->map, g->map_size);
 }
 
 /* ---- Hash by place ---- */

@@ -3,11 +3,33 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "accel/tcg/engine-run.h"
 #include "accel/tcg/jit.h"
+#include "qemu/os.h"
+#include "qemu/thread.h"
 
+_Atomic uint64_t tcg_block_cache_size = 8 * MiB;
 
-uint64_t tcg_block_cache_size = 8 * MiB;
+bool tcg_touch_early(void)
+{
+    return qemu_realtime_is_enabled() || os_memory_locked() == MEM_LOCK_ON;
+}
+
+void *tcg_map(size_t size)
+{
+    int populate = tcg_touch_early() ? MAP_POPULATE : 0;
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void tcg_unmap(void *p, size_t size)
+{
+    if (p) {
+        munmap(p, size);
+    }
+}
 
 bool tcg_engine_init(X86CPU *c, Error **errp)
 {

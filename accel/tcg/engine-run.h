@@ -7,7 +7,16 @@
 #include "accel/tcg/engine.h"
 
 /* Bytes of block cache a vCPU gets; set before the first one is made. */
-extern uint64_t tcg_block_cache_size;
+extern _Atomic uint64_t tcg_block_cache_size;
+/*
+ * Zeroed memory of a vCPU, in whole pages. It is touched at once where memory is locked or threads
+ * are realtime, so that the guest's run meets no page fault of the host; else page by page when it
+ * is first used, so that a vCPU that does little costs little. NULL: errno.
+ */
+void *tcg_map(size_t size);
+void tcg_unmap(void *p, size_t size); /* p may be NULL */
+/* Is it? */
+bool tcg_touch_early(void);
 /* Makes c->tcg with its block cache, MMU, system and SIMD parts; allocates. */
 bool tcg_engine_init(X86CPU *c, Error **errp);
 void tcg_engine_fini(X86CPU *c);

@@ -375,7 +375,7 @@ static QEMU_NOINLINE TcgBlock *next_slow(X86CPU *c, TcgBlock *prev)
     TcgEngine *g = t->engine;
     uint64_t rip = c->rip;
     TcgBlock **slot = &g->jump[(rip ^ (rip >> JUMP_CACHE_BITS)) & ((1u << JUMP_CACHE_BITS) - 1)];
-    TcgBlock *b = *slot;
+    TcgBlock *b = *slot ? *slot : &g->none;
 
     if (!block_valid(t, b, rip, t->mode_key)) {
         t->block = NULL;

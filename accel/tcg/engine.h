@@ -78,7 +78,7 @@ typedef struct TcgEngine {
     uint8_t *arena;
     uint32_t fill;             /* next free byte of the arena */
     TcgBlock **hash;
-    TcgBlock **jump;
+    TcgBlock **jump;           /* NULL: none */
     size_t map_size;
     void *map;
 

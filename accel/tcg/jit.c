@@ -2,23 +2,23 @@
 /*
  * The translator's code cache of one vCPU, the way into and out of translated code, and chains.
  *
- * The cache is one mapping, seen twice (writable, executable); where memory is locked it is touched
- * when it is made. Blocks are
- * put into it in turn and the oldest make room, a bounded number at a time. Only the vCPU's own
- * thread writes it, and never while it runs in it.
+ * The cache is one mapping, seen twice (writable, executable); where memory is locked, or threads are
+ * realtime, it is touched when it is made. Blocks are put into it in turn and the oldest make room, a
+ * bounded number at a time. Only the vCPU's own thread writes it, and never while it runs in it.
  */
 #include <errno.h>
 #include <glib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "accel/tcg/engine-run.h"
 #include "accel/tcg/jit.h"
 #include "accel/tcg/mmu.h"
 #include "accel/tcg/simd.h"
 
 #define HEAD_ROOM 4096 /* common code */
 
-uint64_t tcg_jit_cache_size = 32 * MiB;
+_Atomic uint64_t tcg_jit_cache_size = 32 * MiB;
 bool tcg_jit_enabled = true;
 bool tcg_jit_exact_flags;
 unsigned tcg_jit_heat = 10;
@@ -370,7 +370,7 @@ static void evict_oldest(Jit *j)
         j->stat.invalidated--;
         j->stat.evicted++;
     }
-    j->tail = (j->tail + 1) % JIT_BLOCKS;
+    j->tail = (j->tail + 1) % j->blocks;
     j->used--;
 }
 
@@ -388,7 +388,7 @@ static void evict_range(Jit *j, uint32_t from, uint32_t size)
 
 static void make_room(Jit *j, uint32_t size)
 {
-    if (j->used == JIT_BLOCKS) {
+    if (j->used == j->blocks) {
         evict_oldest(j);
     }
     if (j->fill + size > j->size) {
@@ -421,7 +421,7 @@ void jit_commit(Jit *j, JitBlock *jb, uint32_t size)
 {
     jb->size = size;
     j->fill = ROUND_UP(j->fill + size, 16);
-    j->head = (j->head + 1) % JIT_BLOCKS;
+    j->head = (j->head + 1) % j->blocks;
     j->used++;
     j->stat.translated++;
     j->stat.blocks++;
@@ -495,8 +495,9 @@ static bool cache_map(Jit *j, Error **errp)
     bool ok = false;
 
     if (fd >= 0 && ftruncate(fd, (off_t)j->size) == 0) {
-        j->rw = mmap(NULL, j->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        j->rx = mmap(NULL, j->size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+        int flags = MAP_SHARED | (tcg_touch_early() ? MAP_POPULATE : 0);
+        j->rw = mmap(NULL, j->size, PROT_READ | PROT_WRITE, flags, fd, 0);
+        j->rx = mmap(NULL, j->size, PROT_READ | PROT_EXEC, flags, fd, 0);
         ok = j->rw != MAP_FAILED && j->rx != MAP_FAILED;
     }
     if (!ok) {
@@ -515,18 +516,24 @@ bool jit_init(X86CPU *c, Error **errp)
     if (!tcg_jit_enabled) {
         return true;
     }
-    j = g_new0(Jit, 1);
+    j = tcg_map(sizeof(*j));
+    if (!j) {
+        error_setg_errno(errp, errno, "cannot allocate the translator of CPU %u", c->base.index);
+        return false;
+    }
     j->size = tcg_jit_cache_size;
+    j->blocks = (uint32_t)MIN(JIT_BLOCKS_MAX, j->size / JIT_BLOCK_MEAN);
     j->rw = j->rx = MAP_FAILED;
     c->tcg->jit = j;
-    if (!cache_map(j, errp)) {
+    j->block = tcg_map(sizeof(JitBlock) * j->blocks);
+    j->jump = tcg_map(sizeof(JitJump) << JIT_JUMP_BITS);
+    if (!j->block || !j->jump || !cache_map(j, errp)) {
+        if (!j->block || !j->jump) {
+            error_setg_errno(errp, errno, "cannot allocate the translator of CPU %u", c->base.index);
+        }
         jit_fini(c);
         return false;
     }
-    j->block = g_new0(JitBlock, JIT_BLOCKS);
-    j->jump = g_new0(JitJump, 1u << JIT_JUMP_BITS);
-    memset(j->block, 0, sizeof(JitBlock) * JIT_BLOCKS);
-    memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
     j->one[1].fn = tcg_insn_end;
     c->accel_area[AREA_JUMP] = (uintptr_t)j->jump;
     common_emit(j);
@@ -547,9 +554,9 @@ void jit_fini(X86CPU *c)
     if (j->rx != MAP_FAILED) {
         munmap(j->rx, j->size);
     }
-    g_free(j->block);
-    g_free(j->jump);
-    g_free(j);
+    tcg_unmap(j->block, sizeof(JitBlock) * j->blocks);
+    tcg_unmap(j->jump, sizeof(JitJump) << JIT_JUMP_BITS);
+    tcg_unmap(j, sizeof(*j));
     c->tcg->jit = NULL;
     thread_jit = NULL;
 }

@@ -65,7 +65,9 @@ typedef struct JitJump {
 #define JIT_MNEMONICS     (ZYDIS_MNEMONIC_MAX_VALUE + 1)
 
 #define JIT_JUMP_BITS 14
-#define JIT_BLOCKS    (1u << 15)
+/* Blocks there are headers for: as many as fill the cache, up to what one of 16 MiB has. */
+#define JIT_BLOCK_MEAN 512
+#define JIT_BLOCKS_MAX (1u << 15)
 
 /* The most a block's code takes; a block that would need more stays with the interpreter. */
 #define JIT_BLOCK_MAX (32 * 1024)
@@ -130,7 +132,8 @@ struct Jit {
     uint32_t fill;               /* next free byte */
     bool interp_next;            /* the block at RIP is for the interpreter this time */
     JitBlock *block;
-    uint32_t head, tail, used;   /* block headers in turn */
+    uint32_t blocks;             /* headers there are */
+    uint32_t head, tail, used;   /* they are used in turn */
     JitJump *jump;
     uint32_t mode[16];           /* mode keys that have a number in epochs */
     unsigned modes, mode_last;
@@ -263,7 +266,7 @@ bool jit_x87_load(X86CPU *c);
 JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);
 
 /* ---- jit.c, for the engine ---- */
-extern uint64_t tcg_jit_cache_size; /* bytes for each vCPU */
+extern _Atomic uint64_t tcg_jit_cache_size; /* bytes for each vCPU */
 extern bool tcg_jit_enabled;
 /* RFLAGS are exact even at a fault, where the flags that nobody will read are else left as they
  * happen to be. */

@@ -7,6 +7,7 @@
  */
 #include "accel/accel.h"
 #include "accel/irqchip.h"
+#include "accel/tcg/engine-run.h"
 #include "accel/tcg/mmu.h"
 #include <glib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct MmuContext {
     uint32_t pcid;
     uint32_t age;          /* of the last switch to it */
     uint32_t nfill;
+    uint8_t ready;         /* BIT(mode): its table says that it is empty */
     uint64_t large_filter; /* hashes of the large pages that have entries */
     uint16_t fill[TLB_MODES * TLB_ENTRIES];
     TlbEntry e[TLB_MODES][TLB_ENTRIES];
@@ -149,7 +151,7 @@ unsigned mmu_code_version(X86CPU *c, bool *wrapped)
 bool mmu_code_seen(X86CPU *c, uint64_t lin)
 {
     struct TcgMmu *m = c->tcg->mmu;
-    const TlbEntry *e = &m->cur->e[m->mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = &m->table[m->mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
 
     if (e->xtag != (lin & TARGET_PAGE_MASK)) {
         return false;
@@ -169,7 +171,6 @@ static void context_flush(MmuContext *x, bool global)
     if (global || x->m->kernel_local) {
         version_kernel_new(x->m);
     }
-
     for (unsigned n = 0; n < x->nfill; n++) {
         TlbEntry *e = context_entry(x, x->fill[n]);
 
@@ -213,7 +214,7 @@ static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
     for (unsigned mode = 0; mode < TLB_MODES; mode++) {
         TlbEntry *e = &x->e[mode][index];
 
-        if (entry_page(e) == (lin & TARGET_PAGE_MASK) &&
+        if ((x->ready & BIT(mode)) && entry_page(e) == (lin & TARGET_PAGE_MASK) &&
             (!global_only || (e->flags & TLBF_GLOBAL))) {
             entry_clear(e);
         }
@@ -245,11 +246,23 @@ static MmuContext *context_find(struct TcgMmu *m, uint32_t pcid)
     return oldest;
 }
 
+/*
+ * Empty entries are not zeros, and the tables of a vCPU that has every PCID are 12 MiB: each becomes
+ * one when it gets its first entry, and the one table of nothing stands for it until then.
+ */
+static void table_prepare(MmuContext *x, unsigned mode)
+{
+    for (unsigned n = 0; n < TLB_ENTRIES; n++) {
+        entry_clear(&x->e[mode][n]);
+    }
+    x->ready |= BIT(mode);
+}
+
 static void context_set(struct TcgMmu *m, MmuContext *x)
 {
     m->cur = x;
     for (unsigned mode = 0; mode < TLB_MODES; mode++) {
-        m->table[mode] = x->e[mode];
+        m->table[mode] = x->ready & BIT(mode) ? x->e[mode] : m->none;
     }
 }
 
@@ -516,6 +529,11 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
     MmuWalk w;
     unsigned rights = walk_checked(c, i, lin, access, mode, &w);
 
+    if (unlikely(!(x->ready & BIT(mode)))) {
+        table_prepare(x, mode);
+        context_set(m, x);
+        context_apply(c);
+    }
     c->tcg->tlb_fills++;
     if (!(e->flags & TLBF_LISTED)) {
         e->flags |= TLBF_LISTED;
@@ -611,37 +629,32 @@ bool tcg_get_a20(void)
 
 /* ---- Life ---- */
 
-static void ram_of(RAMBlock *rb, void *opaque)
-{
-    struct {
-        const uint8_t *host;
-        RAMBlock *rb;
-    } *q = opaque;
-
-    if (q->host >= rb->host && q->host < rb->host + rb->size) {
-        q->rb = rb;
-    }
-}
-
-RAMBlock *mmu_ram_of(const void *host)
-{
-    struct {
-        const uint8_t *host;
-        RAMBlock *rb;
-    } q = { host, NULL };
-
-    ram_block_foreach(ram_of, &q);
-    return q.rb;
-}
-
 static void context_init(MmuContext *x, struct TcgMmu *m)
 {
     x->m = m;
     x->version = version_new(m);
     x->pcid = NO_PCID;
-    for (unsigned n = 0; n < TLB_MODES * TLB_ENTRIES; n++) {
-        entry_clear(context_entry(x, n));
+    for (unsigned mode = 0; tcg_touch_early() && mode < TLB_MODES; mode++) {
+        table_prepare(x, mode);
     }
+}
+
+/* A table with nothing in it. It is never written, so all vCPUs share one. NULL: no memory. */
+static TlbEntry *table_of_nothing(void)
+{
+    static _Atomic(TlbEntry *) nothing;
+    TlbEntry *other = NULL, *e = atomic_load(&nothing);
+
+    if (!e && (e = tcg_map(sizeof(TlbEntry) * TLB_ENTRIES))) {
+        for (unsigned n = 0; n < TLB_ENTRIES; n++) {
+            entry_clear(&e[n]);
+        }
+        if (!atomic_compare_exchange_strong(&nothing, &other, e)) {
+            tcg_unmap(e, sizeof(TlbEntry) * TLB_ENTRIES);
+            e = other;
+        }
+    }
+    return e;
 }
 
 bool tcg_mmu_init(X86CPU *c, Error **errp)
@@ -650,13 +663,16 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     struct TcgMmu *m = g_new0(struct TcgMmu, 1);
 
     m->nctx = x86_has(c, X86F_PCID) ? MMU_CONTEXTS : 1;
-    m->ctx = g_new0(MmuContext, m->nctx);
-    m->none = g_new0(TlbEntry, TLB_ENTRIES);
+    m->ctx = tcg_map(sizeof(MmuContext) * m->nctx);
+    m->none = table_of_nothing();
+    if (!m->ctx || !m->none) {
+        error_setg_errno(errp, errno, "cannot allocate the TLB of CPU %u", c->base.index);
+        tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
+        g_free(m);
+        return false;
+    }
     for (unsigned n = 0; n < m->nctx; n++) {
         context_init(&m->ctx[n], m);
-    }
-    for (unsigned n = 0; n < TLB_ENTRIES; n++) {
-        entry_clear(&m->none[n]);
     }
     context_set(m, &m->ctx[0]);
     m->cur->pcid = 0;
@@ -679,7 +695,6 @@ void tcg_mmu_fini(X86CPU *c)
     struct TcgMmu *m = c->tcg->mmu;
 
     c->tcg->mmu = NULL;
-    g_free(m->none);
-    g_free(m->ctx);
+    tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
     g_free(m);
 }

@@ -107,7 +107,7 @@ struct TcgMmu {
     unsigned nctx;
     uint32_t age;
     TlbEntry *table[TLB_MODES]; /* of the context of now */
-    TlbEntry *none;        /* a TLB with nothing in it: every access goes to the slow half */
+    TlbEntry *none;        /* all vCPUs': with nothing in it, every access goes to the slow half */
     uint8_t mode;          /* TLB_* of explicit accesses now */
     bool align_check;      /* CR0.AM, EFLAGS.AC and CPL 3 */
     bool pkey_pages;       /* user pages may be in the TLB with PKRU applied */
@@ -146,6 +146,9 @@ bool mmu_walk_commit(X86CPU *c, MmuWalk *w, bool write);
 bool mmu_load_pdptes(X86CPU *c, uint64_t cr3);
 /* The range that holds phys; NULL if nothing is there. Valid until the next call. */
 const MmuRange *mmu_range(X86CPU *c, hwaddr phys);
+
+/* The block of RAM at a host address; NULL: none. */
+RAMBlock *mmu_ram_of(const void *host);
 
 /* ---- mmu.c ---- */
 
@@ -195,9 +198,6 @@ uint32_t mmu_watch_hits(const X86CPU *c, uint64_t lin, uint64_t len, bool write)
 unsigned mmu_code_version(X86CPU *c, bool *wrapped);
 /* Code at lin will be remembered under the version of now. False: it must not be. */
 bool mmu_code_seen(X86CPU *c, uint64_t lin);
-
-/* The block of RAM at a host address; NULL: none. */
-RAMBlock *mmu_ram_of(const void *host);
 
 /* ---- mem.c ---- */
 

@@ -327,3 +327,28 @@ unsigned mmu_walk_rights(const X86CPU *c, const MmuWalk *w, unsigned mode, int a
     }
     return rights;
 }
+
+/* ---- From host addresses ---- */
+
+static void ram_of(RAMBlock *rb, void *opaque)
+{
+    struct {
+        const uint8_t *host;
+        RAMBlock *rb;
+    } *q = opaque;
+
+    if (q->host >= rb->host && q->host < rb->host + rb->size) {
+        q->rb = rb;
+    }
+}
+
+RAMBlock *mmu_ram_of(const void *host)
+{
+    struct {
+        const uint8_t *host;
+        RAMBlock *rb;
+    } q = { host, NULL };
+
+    ram_block_foreach(ram_of, &q);
+    return q.rb;
+}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <errno.h>
 #include <cpuid.h>
+#include "accel/tcg/engine-run.h"
 #include "accel/tcg/simd.h"
 
 #define ARENA_SIZE ((size_t)SIMD_SLOTS * SIMD_STUB_SIZE)
@@ -265,7 +266,9 @@ const SimdSlot *simd_stub_get(X86CPU *c, uint64_t key)
         s->evictions++;
     }
     slot += way;
-    simd_emit(s->rw + (size_t)(slot - s->slots) * SIMD_STUB_SIZE, key);
+    uint8_t *code = s->rw + (size_t)(slot - s->slots) * SIMD_STUB_SIZE;
+    memset(code, 0xcc, SIMD_STUB_SIZE); /* INT3: what is behind a stub is never run */
+    simd_emit(code, key);
     slot->key = key;
     if (evict) {
         /* Code that ran before was changed through another linear address: SDM 3A, 8.1.3. */
@@ -355,8 +358,9 @@ static bool arena_new(struct TcgSimd *s)
         return false;
     }
     if (ftruncate(fd, ARENA_SIZE) == 0) {
-        s->rw = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-        s->rx = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_POPULATE, fd, 0);
+        int flags = MAP_SHARED | (tcg_touch_early() ? MAP_POPULATE : 0);
+        s->rw = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, flags, fd, 0);
+        s->rx = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_EXEC, flags, fd, 0);
         ok = s->rw != MAP_FAILED && s->rx != MAP_FAILED;
     }
     close(fd);
@@ -379,7 +383,6 @@ bool tcg_simd_init(X86CPU *c, Error **errp)
         tcg_simd_fini(c);
         return false;
     }
-    memset(s->rw, 0xcc, ARENA_SIZE); /* INT3: never run by a correct caller */
     for (unsigned n = 0; n < SIMD_SLOTS; n++) {
         s->slots[n].fn = (SimdStubFn *)(void *)(s->rx + (size_t)n * SIMD_STUB_SIZE);
     }
