@@ -355,27 +355,40 @@ static void sig_ipi_install(void)
     sigaction(SIG_IPI, &sa, NULL);
 }
 
-bool cpu_thread_start(CPUState *cpu, Error **errp)
+/*
+ * Both with cpu_list_lock. The thread is there when this returns; cpu_start_end() waits until it
+ * has made the vCPU.
+ */
+static bool cpu_start_begin(CPUState *cpu, CpuStart *start, Error **errp)
 {
     char name[24];
-    CpuStart start = { .cpu = cpu };
 
-    QEMU_LOCK_GUARD(&cpu_list_lock);
-    sig_ipi_install();
+    *start = (CpuStart){ .cpu = cpu };
     cpu->accel = current_accel;
     atomic_store(&cpu->pause_wanted, true);
     event_word_set(&cpu->control, CPU_REQ_STOP);
     snprintf(name, sizeof(name), "CPU %u/%s", cpu->index, current_accel->thread_name);
-    if (!qemu_thread_create_vcpu(&cpu->thread, name, cpu->index, cpu_thread_fn, &start, errp)) {
-        return false;
-    }
-    cpus_wait(start_finished, &start);
-    if (start.err) {
-        qemu_thread_join(&cpu->thread);
-        error_propagate(errp, start.err);
+    return qemu_thread_create_vcpu(&cpu->thread, name, cpu->index, cpu_thread_fn, start, errp);
+}
+
+static bool cpu_start_end(CpuStart *start, Error **errp)
+{
+    cpus_wait(start_finished, start);
+    if (start->err) {
+        qemu_thread_join(&start->cpu->thread);
+        error_propagate(errp, start->err);
         return false;
     }
     return true;
+}
+
+bool cpu_thread_start(CPUState *cpu, Error **errp)
+{
+    CpuStart start;
+
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    sig_ipi_install();
+    return cpu_start_begin(cpu, &start, errp) && cpu_start_end(&start, errp);
 }
 
 /* ---- Parking ---- */
@@ -500,8 +513,42 @@ bool cpus_create(unsigned count, Error **errp)
     return true;
 }
 
+/* All at once: with -realtime what takes the time is to touch their memory. */
+static bool start_together(Error **errp)
+{
+    CpuStart *starts = g_new0(CpuStart, MAX_CPUS);
+    unsigned n = 0;
+    bool ok = true;
+
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    sig_ipi_install();
+    for (unsigned i = 0; i < MAX_CPUS && ok; i++) {
+        if (cpu_get(i)) {
+            ok = cpu_start_begin(cpu_get(i), &starts[n], errp);
+            n += ok;
+        }
+    }
+    for (unsigned i = 0; i < n; i++) {
+        Error *err = NULL;
+
+        if (!cpu_start_end(&starts[i], &err)) {
+            if (ok) { /* the first one's is told */
+                error_propagate(errp, err);
+            } else {
+                error_free(err);
+            }
+            ok = false;
+        }
+    }
+    g_free(starts);
+    return ok;
+}
+
 bool cpus_start_threads(Error **errp)
 {
+    if (current_accel->parallel_init) {
+        return start_together(errp);
+    }
     for (unsigned i = 0; i < MAX_CPUS; i++) {
         if (cpu_get(i) && !cpu_thread_start(cpu_get(i), errp)) {
             return false;

@@ -127,6 +127,7 @@ const AccelOps tcg_accel_ops = {
     .init = tcg_init,
     .available = tcg_available,
     .vcpu_init = tcg_vcpu_init,
+    .parallel_init = true,
     .vcpu_fini = tcg_vcpu_fini,
     .vcpu_run = tcg_vcpu_run,
     .vcpu_kick = tcg_vcpu_kick,
