@@ -103,6 +103,8 @@ TcgBlock *tcg_block_get(X86CPU *c, uint32_t mode);
 void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Insn *insn, unsigned n,
                    const uint8_t *bytes);
 void tcg_log_exec(const X86CPU *c, const TcgBlock *b);
+/* b was translated (-d out_asm): its host code, where it runs. */
+void tcg_log_translated(const X86CPU *c, const TcgBlock *b, const uint8_t *code, size_t size);
 
 /* decode.c */
 void tcg_decode_init(X86CPU *c, TcgEngine *g);

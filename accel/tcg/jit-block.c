@@ -7,6 +7,7 @@
  * which flags are still wanted at each place, so that most of our own compares need save nothing.
  */
 #include "accel/tcg/jit.h"
+#include "qemu/log.h"
 
 #define ROOM 200 /* bytes an instruction or a stub may take */
 
@@ -37,22 +38,24 @@ void jit_put(JitCtx *x, unsigned g, unsigned h)
 /* ---- Flags ---- */
 
 /* SETO AL; LAHF; MOV [cc], AX. No flag changes. */
-void jit_flags_save(JitCtx *x)
+void jit_flags_store(Emit *e)
 {
-    Emit *e = &x->e;
-
-    if (x->s.flags != FLAGS_HOST) {
-        return;
-    }
     emit_rr(e, &(Op){ .map = 1, .opcode = 0x90 | CC_O }, 0, H_AX);
     e8(e, 0x9f);
     emit_rm(e, &(Op){ .prefix = { 0x66 }, .nprefix = 1, .opcode = 0x89 }, H_AX, JIT_CPU,
             JIT_OFF(cc));
-    x->s.flags |= FLAGS_MEM;
+}
+
+void jit_flags_save(JitCtx *x)
+{
+    if (x->s.flags == FLAGS_HOST) {
+        jit_flags_store(&x->e);
+        x->s.flags |= FLAGS_MEM;
+    }
 }
 
 /* MOVZX EAX, word [cc]; ADD AL, 0x7f (makes OF); SAHF. */
-static void flags_load(Emit *e)
+void jit_flags_load(Emit *e)
 {
     emit_rm(e, &(Op){ .map = 1, .opcode = 0xb7 }, H_AX, JIT_CPU, JIT_OFF(cc));
     e8(e, 0x04);
@@ -63,7 +66,7 @@ static void flags_load(Emit *e)
 void jit_flags_need(JitCtx *x)
 {
     if (!(x->s.flags & FLAGS_HOST)) {
-        flags_load(&x->e);
+        jit_flags_load(&x->e);
         x->s.flags |= FLAGS_HOST;
     }
 }
@@ -206,6 +209,7 @@ void jit_interp_inline(JitCtx *x)
     jit_x87_note(x, &x->s);
     interp_arguments(x, x->index, 0);
     emit_call(&x->e, x->j->interp_one);
+    jit_groups_forget(x, x->mem[x->index].span);
     x->s = (JitState){ .flags = FLAGS_MEM };
 }
 
@@ -224,9 +228,10 @@ static void stub_emit(JitCtx *x, JitStub *s)
         return;
     }
     emit_call(e, x->j->interp_one);
+    jit_groups_forget(x, x->mem[s->index].span);
     jit_xmm_load(x, s->after.xmm);
     if (s->after.flags & FLAGS_HOST) {
-        flags_load(e);
+        jit_flags_load(e);
     }
     emit_jmp(e, s->resume);
 }
@@ -243,15 +248,27 @@ static void granule_test(Emit *e, int32_t n)
 static void stub_emit_code_hit(JitCtx *x, JitStub *s)
 {
     Emit *e = &x->e;
-    uint8_t *hit;
+    uint8_t *hit, *hit2;
 
     emit_patch(e, s->rel[0], emit_here(e));
+    if (s->neutral) {
+        emit_mov_rr(e, H_CX, H_AX);
+        jit_flags_store(e);
+    }
+    if (s->disp) {
+        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, s->disp);
+    }
     emit_ld(e, H_AX, H_DX, 0);
     granule_test(e, 0);
     hit = emit_jcc(e, CC_C, NULL);
     granule_test(e, s->size - 1);
-    emit_jcc(e, CC_NC, s->resume);
+    hit2 = emit_jcc(e, CC_C, NULL);
+    if (s->neutral) {
+        jit_flags_load(e);
+    }
+    emit_jmp(e, s->resume);
     emit_patch(e, hit, emit_here(e));
+    emit_patch(e, hit2, emit_here(e));
     jit_xmm_spill(x, s->before.dirty);
     jit_x87_note(x, &s->before);
     emit_mov_imm(e, H_AX,
@@ -480,7 +497,9 @@ static void insn_emit(JitCtx *x)
     }
     for (unsigned i = first; i < x->nstub; i++) {
         x->stub[i].after = x->s;
-        x->stub[i].resume = emit_here(&x->e);
+        if (x->stub[i].kind != STUB_PROBE) {
+            x->stub[i].resume = emit_here(&x->e);
+        }
     }
 }
 
@@ -523,6 +542,8 @@ static bool block_emit(JitCtx *x)
         }
         if (x->stub[i].kind == STUB_CODE_HIT) {
             stub_emit_code_hit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_PROBE) {
+            jit_stub_probe_emit(x, &x->stub[i]);
         } else {
             stub_emit(x, &x->stub[i]);
         }
@@ -562,6 +583,7 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     x->s.flags = FLAGS_MEM;
     decode_again(x);
     flags_liveness(x);
+    jit_groups_find(x);
     if (!block_emit(x)) {
         return NULL;
     }
@@ -580,5 +602,8 @@ JitBlock *jit_translate(X86CPU *c, TcgBlock *tb)
     ns = jit_clock_ns() - begin;
     stat->longest_translation_ns = MAX(stat->longest_translation_ns, ns);
     stat->refused += !jb;
+    if (jb && qemu_loglevel_mask(LOG_OUT_ASM)) {
+        tcg_log_translated(c, tb, jb->code, jb->size);
+    }
     return jb;
 }

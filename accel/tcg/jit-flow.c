@@ -78,11 +78,13 @@ static bool is_full_width(const JitCtx *x)
     return x->zi[x->index].operand_width == 8 * slot(x);
 }
 
-/* RCX = RSP + by, probed for a slot. */
-static void stack_probe(JitCtx *x, JitStub *s, int32_t by, unsigned access)
+/* Makes the slot at RSP + by addressable: jit_mem(). */
+static JitStub *stack_mem(JitCtx *x, StubKind kind, int32_t by, unsigned access, int32_t *disp)
 {
-    emit_lea(&x->e, jit_is64(x), H_CX, jit_reg[R_RSP], H_NONE, 0, by);
-    jit_probe(x, s, (unsigned)slot(x), access);
+    const Insn ea = jit_stack_address(x, by);
+
+    return jit_mem(x, &(JitWant){ .ea = &ea, .size = (unsigned)slot(x), .access = access, .kind = kind },
+                   disp);
 }
 
 static void stack_move(JitCtx *x, int32_t by)
@@ -90,26 +92,20 @@ static void stack_move(JitCtx *x, int32_t by)
     emit_lea(&x->e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, by);
 }
 
-/* [RCX] = r, r = [RCX]: a slot. */
-static void slot_store(JitCtx *x, unsigned r)
+/* [RCX + disp] = r, r = [RCX + disp]: a slot. */
+static void slot_store(JitCtx *x, unsigned r, int32_t disp)
 {
-    emit_op_rm(&x->e, jit_is64(x), 0x89, r, H_CX, 0);
+    emit_op_rm(&x->e, jit_is64(x), 0x89, r, H_CX, disp);
 }
 
-static void slot_load(JitCtx *x, unsigned r)
+static void slot_load(JitCtx *x, unsigned r, int32_t disp)
 {
-    emit_op_rm(&x->e, jit_is64(x), 0x8b, r, H_CX, 0);
+    emit_op_rm(&x->e, jit_is64(x), 0x8b, r, H_CX, disp);
 }
 
-static void slot_store_imm(JitCtx *x, int32_t v)
+static void slot_store_imm(JitCtx *x, int32_t v, int32_t disp)
 {
-    emit_rm(&x->e, &(Op){ .w = jit_is64(x), .opcode = 0xc7, .imm = v, .imm_len = 4 }, 0, H_CX, 0);
-}
-
-static JitStub *stack_begin(JitCtx *x, StubKind kind)
-{
-    jit_flags_clobber(x, x->live[x->index]);
-    return jit_stub(x, kind);
+    emit_rm(&x->e, &(Op){ .w = jit_is64(x), .opcode = 0xc7, .imm = v, .imm_len = 4 }, 0, H_CX, disp);
 }
 
 /* The register of full width that o is, or H_NONE. */
@@ -127,31 +123,33 @@ static bool push(JitCtx *x)
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
     const ZydisDecodedOperand *o = &x->op[x->index][0];
     unsigned g = gpr_full(x, o);
+    int32_t disp;
 
     if (!is_full_width(x) || (g == H_NONE && o->type != ZYDIS_OPERAND_TYPE_IMMEDIATE)) {
         return false;
     }
-    stack_probe(x, stack_begin(x, STUB_INTERP), -slot(x), MEM_WRITE);
+    stack_mem(x, STUB_INTERP, -slot(x), MEM_WRITE, &disp);
     if (g == H_NONE) {
-        slot_store_imm(x, (int32_t)zi->raw.imm[0].value.s);
+        slot_store_imm(x, (int32_t)zi->raw.imm[0].value.s, disp);
     } else {
-        slot_store(x, jit_get(x, g, H_DX));
+        slot_store(x, jit_get(x, g, H_DX), disp);
     }
     stack_move(x, -slot(x));
-    jit_store_check(x, (unsigned)slot(x));
+    jit_store_check(x, (unsigned)slot(x), disp);
     return true;
 }
 
 static bool pop(JitCtx *x)
 {
     unsigned g = gpr_full(x, &x->op[x->index][0]), h;
+    int32_t disp;
 
     if (g == H_NONE) {
         return false;
     }
-    stack_probe(x, stack_begin(x, STUB_INTERP), 0, MEM_READ);
+    stack_mem(x, STUB_INTERP, 0, MEM_READ, &disp);
     h = jit_dst(g, H_DX);
-    slot_load(x, h);
+    slot_load(x, h, disp);
     if (g != R_RSP) {
         stack_move(x, slot(x));
     }
@@ -162,41 +160,43 @@ static bool pop(JitCtx *x)
 /* RSP = RBP; POP RBP. */
 static bool leave(JitCtx *x)
 {
-    JitStub *s;
+    Insn ea = jit_stack_address(x, 0);
+    int32_t disp;
 
     if (!is_full_width(x)) {
         return false;
     }
-    s = stack_begin(x, STUB_INTERP);
-    emit_op_rr(&x->e, jit_is64(x), 0x8b, H_CX, jit_reg[R_RBP]);
-    jit_probe(x, s, (unsigned)slot(x), MEM_READ);
+    ea.base = R_RBP;
+    jit_mem(x, &(JitWant){ .ea = &ea, .size = (unsigned)slot(x), .access = MEM_READ }, &disp);
     emit_lea(&x->e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RBP], H_NONE, 0, slot(x));
-    slot_load(x, jit_reg[R_RBP]);
+    slot_load(x, jit_reg[R_RBP], disp);
     return true;
 }
 
 /* ---- Calls and returns ---- */
 
-/* Pushes the return address; the target, if indirect, is in the AREA_TARGET slot. */
-static void push_return(JitCtx *x, JitStub *s)
+/* Pushes the return address, to [RCX + what is returned]. The target is in the AREA_TARGET slot. */
+static int32_t push_return(JitCtx *x)
 {
     uint64_t ret = next_rip(x);
+    int32_t disp;
 
-    stack_probe(x, s, -slot(x), MEM_WRITE);
+    stack_mem(x, STUB_INTERP_END, -slot(x), MEM_WRITE, &disp);
     if (!jit_is64(x) || (int64_t)ret == (int32_t)ret) {
-        slot_store_imm(x, (int32_t)ret);
+        slot_store_imm(x, (int32_t)ret, disp);
     } else {
         emit_mov_imm(&x->e, H_DX, ret);
-        slot_store(x, H_DX);
+        slot_store(x, H_DX, disp);
     }
     stack_move(x, -slot(x));
+    return disp;
 }
 
 /*
  * The store of a call: if it hit code, this instruction is done all the same, so it leaves with RIP
  * at the target, which goes to memory first.
  */
-static void call_store_check(JitCtx *x)
+static void call_store_check(JitCtx *x, int32_t disp)
 {
     Emit *e = &x->e;
     uint8_t *clean;
@@ -206,6 +206,9 @@ static void call_store_check(JitCtx *x)
     clean = emit_jcc(e, CC_Z, NULL);
     emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+    if (disp) {
+        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, disp);
+    }
     emit_mov_imm(e, H_DX, (uint64_t)slot(x));
     emit_jmp(e, x->j->code_hit);
     emit_patch(e, clean, emit_here(e));
@@ -213,18 +216,14 @@ static void call_store_check(JitCtx *x)
 
 static bool call_direct(JitCtx *x)
 {
-    JitStub *s;
-
     if (rip_is_cut(x)) {
         return false;
     }
     jit_settle(x);
     x->s.flags = FLAGS_MEM;
-    s = jit_stub(x, STUB_INTERP_END);
     emit_mov_imm(&x->e, H_AX, branch_target(x));
     emit_st(&x->e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
-    push_return(x, s);
-    call_store_check(x);
+    call_store_check(x, push_return(x));
     jit_exit_direct(x, 0, branch_target(x));
     return true;
 }
@@ -242,7 +241,7 @@ static void check_canonical(JitCtx *x, JitStub *s)
     jit_stub_jcc(x, s, CC_NZ);
 }
 
-/* RCX = where JMP or CALL r/m64 leads. */
+/* RCX = where JMP or CALL r/m64 leads. CALL's group, if any, is that of its push. */
 static bool indirect_target(JitCtx *x, JitStub *s)
 {
     const ZydisDecodedOperand *o = &x->op[x->index][0];
@@ -250,7 +249,7 @@ static bool indirect_target(JitCtx *x, JitStub *s)
     if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
         jit_ea(x, jit_insn(x));
         jit_probe(x, s, (unsigned)slot(x), MEM_READ);
-        slot_load(x, H_CX);
+        slot_load(x, H_CX, 0);
     } else {
         emit_op_rr(&x->e, jit_is64(x), 0x8b, H_CX, jit_get(x, gpr_full(x, o), H_CX));
     }
@@ -293,8 +292,7 @@ static bool call_indirect(JitCtx *x)
     indirect_target(x, s);
     check_canonical(x, s);
     emit_st(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
-    push_return(x, s);
-    call_store_check(x);
+    call_store_check(x, push_return(x));
     emit_ld(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     jit_exit_rcx(x, NULL, 0);
     return true;
@@ -304,15 +302,15 @@ static bool ret(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
     JitStub *s;
+    int32_t disp;
 
     if (!is_full_width(x) || (zi->opcode != 0xc3 && zi->opcode != 0xc2)) {
         return false;
     }
     jit_settle(x);
     x->s.flags = FLAGS_MEM;
-    s = jit_stub(x, STUB_INTERP_END);
-    stack_probe(x, s, 0, MEM_READ);
-    slot_load(x, H_CX);
+    s = stack_mem(x, STUB_INTERP_END, 0, MEM_READ, &disp);
+    slot_load(x, H_CX, disp);
     jit_exit_rcx(x, s, slot(x) + (int32_t)(zi->opcode == 0xc2 ? zi->raw.imm[0].value.u : 0));
     return true;
 }

@@ -92,21 +92,19 @@ static void half_flags(JitCtx *x)
 
 static void halves_memory(JitCtx *x, const Op *op, const Half *reg, bool write)
 {
-    JitStub *s;
+    int32_t disp;
     unsigned r;
 
-    jit_flags_clobber(x, x->live[x->index]);
-    s = jit_stub_interp(x);
-    jit_ea(x, jit_insn(x));
-    jit_probe(x, s, 1, write ? MEM_WRITE : MEM_READ);
+    jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = 1, .access = write ? MEM_WRITE : MEM_READ },
+            &disp);
     r = half_in(x, reg, H_DX);
-    emit_rm(&x->e, op, r, H_CX, 0);
+    emit_rm(&x->e, op, r, H_CX, disp);
     if (x->zi[x->index].cpu_flags && x->zi[x->index].cpu_flags->modified & FL_ARITH) {
         jit_flags_set(x);
     }
     half_out(x, reg, H_DX);
     if (write) {
-        jit_store_check(x, 1);
+        jit_store_check(x, 1, disp);
     }
 }
 

@@ -171,14 +171,11 @@ static void flags_after(JitCtx *x)
 static void plain_memory(JitCtx *x, Plain *p)
 {
     const Insn *i = jit_insn(x);
-    JitStub *s;
     unsigned reg = p->ext, vvvv = 0;
+    int32_t disp;
 
-    /* Up to here flags are wanted; from here on EFLAGS are ours. */
-    jit_flags_clobber(x, x->live[x->index]);
-    s = jit_stub_interp(x);
-    jit_ea(x, i);
-    jit_probe(x, s, p->rm.size, p->rm.write ? MEM_WRITE : MEM_READ);
+    jit_mem(x, &(JitWant){ .ea = i, .size = p->rm.size,
+                           .access = p->rm.write ? MEM_WRITE : MEM_READ }, &disp);
     jit_flags_before(x, p->rm.write);
     if (p->reg.where == W_GPR) {
         reg = operand_in(x, &p->reg, H_DX);
@@ -187,7 +184,7 @@ static void plain_memory(JitCtx *x, Plain *p)
         vvvv = p->vvvv.write ? jit_dst(p->vvvv.reg, H_AX) : jit_get(x, p->vvvv.reg, H_AX);
         p->op.vvvv = (uint8_t)vvvv;
     }
-    emit_rm(&x->e, &p->op, reg, H_CX, 0);
+    emit_rm(&x->e, &p->op, reg, H_CX, disp);
     flags_after(x);
     if (p->reg.write) {
         jit_put(x, p->reg.reg, reg);
@@ -196,7 +193,7 @@ static void plain_memory(JitCtx *x, Plain *p)
         jit_put(x, p->vvvv.reg, vvvv);
     }
     if (p->rm.write) {
-        jit_store_check(x, p->rm.size);
+        jit_store_check(x, p->rm.size, disp);
     }
 }
 
@@ -388,7 +385,7 @@ static bool xchg(JitCtx *x)
 static bool cmpxchg(JitCtx *x)
 {
     Plain p;
-    JitStub *s;
+    int32_t disp;
 
     if (!plain_parse(x, &p) || jit_reg[p.reg.reg] == H_NONE) {
         return false;
@@ -404,17 +401,14 @@ static bool cmpxchg(JitCtx *x)
         emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
         return true;
     }
-    jit_flags_clobber(x, x->live[x->index]);
-    s = jit_stub_interp(x);
-    jit_ea(x, jit_insn(x));
-    jit_probe(x, s, p.rm.size, MEM_WRITE);
+    jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = p.rm.size, .access = MEM_WRITE }, &disp);
     emit_mov_rr(&x->e, H_DX, H_AX);
     emit_mov_rr(&x->e, H_AX, jit_reg[R_RAX]);
-    emit_rm(&x->e, &p.op, jit_reg[p.reg.reg], H_CX, 0);
+    emit_rm(&x->e, &p.op, jit_reg[p.reg.reg], H_CX, disp);
     jit_flags_set(x);
     emit_mov_rr(&x->e, jit_reg[R_RAX], H_AX);
     emit_mov_rr(&x->e, H_AX, H_DX);
-    jit_store_check(x, p.rm.size);
+    jit_store_check(x, p.rm.size, disp);
     return true;
 }
 
@@ -446,7 +440,7 @@ static bool bit_string(JitCtx *x, Plain *p)
     emit_rm(e, &p->op, H_DX, H_CX, 0);
     jit_flags_set(x);
     if (write) {
-        jit_store_check(x, p->rm.size);
+        jit_store_check(x, p->rm.size, 0);
     }
     return true;
 }
@@ -514,18 +508,16 @@ static bool mov_offset(JitCtx *x)
     bool store = zi->opcode & 2, byte = !(zi->opcode & 1);
     unsigned size = byte ? 1 : zi->operand_width / 8;
     Op op = { .w = size == 8, .rex = byte, .opcode = (uint8_t)((store ? 0x88 : 0x8a) | !byte) };
-    JitStub *s;
+    int32_t disp;
 
     if (size == 2) {
         op.prefix[op.nprefix++] = 0x66;
     }
-    jit_flags_clobber(x, x->live[x->index]);
-    s = jit_stub_interp(x);
-    jit_ea(x, jit_insn(x));
-    jit_probe(x, s, size, store ? MEM_WRITE : MEM_READ);
-    emit_rm(&x->e, &op, jit_reg[R_RAX], H_CX, 0);
+    jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = size, .access = store ? MEM_WRITE : MEM_READ },
+            &disp);
+    emit_rm(&x->e, &op, jit_reg[R_RAX], H_CX, disp);
     if (store) {
-        jit_store_check(x, size);
+        jit_store_check(x, size, disp);
     }
     return true;
 }

@@ -35,38 +35,197 @@ void jit_ea(JitCtx *x, const Insn *i)
     }
 }
 
-void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access)
+/* The same for the bytes from RCX + lo to RCX + hi - 1, all in one page. */
+static void probe_range(JitCtx *x, JitStub *s, int32_t lo, int32_t hi, bool write)
 {
     Emit *e = &x->e;
-    int32_t tag = access & MEM_WRITE ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag);
 
-    emit_mov32_rr(e, H_AX, H_CX);
+    if (lo) {
+        emit_lea(e, false, H_AX, H_CX, H_NONE, 0, lo);
+    } else {
+        emit_mov32_rr(e, H_AX, H_CX);
+    }
     /* Index times the size of an entry, 64 bytes. */
     emit_shift_imm(e, false, 5, H_AX, TARGET_PAGE_BITS - 6);
     emit_alu_imm(e, false, 4, H_AX, (int32_t)((TLB_ENTRIES - 1) << 6));
     emit_op_rm(e, true, 0x03, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
-    if (size > 1) {
-        emit_lea(e, true, H_DX, H_CX, H_NONE, 0, (int32_t)size - 1);
+    if (hi > 1) {
+        emit_lea(e, true, H_DX, H_CX, H_NONE, 0, hi - 1);
     } else {
         emit_mov_rr(e, H_DX, H_CX);
     }
     emit_alu_imm(e, true, 4, H_DX, (int32_t)TARGET_PAGE_MASK);
-    emit_op_rm(e, true, 0x3b, H_DX, H_AX, tag);
+    emit_op_rm(e, true, 0x3b, H_DX, H_AX,
+               write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag));
     jit_stub_jcc(x, s, CC_NZ);
     emit_op_rm(e, true, 0x03, H_CX, H_AX, offsetof(TlbEntry, addend));
 }
 
-void jit_store_check(JitCtx *x, unsigned size)
+void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access)
+{
+    probe_range(x, s, 0, (int32_t)size, access & MEM_WRITE);
+}
+
+static bool access_fits(const JitAccess *m, const JitWant *w)
+{
+    return w->size <= m->size && (m->write || !(w->access & MEM_WRITE));
+}
+
+/* Is the access covered by a probe before it? */
+static bool mem_follows(const JitCtx *x, const JitWant *w)
+{
+    const JitAccess *m = &x->mem[x->index], *lead = &x->mem[m->leader];
+
+    return m->follows && lead->done && access_fits(m, w) &&
+           (w->align <= 1 || (lead->aligned >= w->align && (m->off & (int32_t)(w->align - 1)) == 0));
+}
+
+/* The out-of-line probe of an access of a group; it comes back here. */
+static JitStub *stub_probe(JitCtx *x, JitStub **miss, StubKind kind)
+{
+    JitStub *s = jit_stub(x, STUB_PROBE);
+
+    *miss = s->miss = jit_stub(x, kind);
+    return s;
+}
+
+/* MOV RCX, [slot], and out of line if it is empty. EFLAGS that are wanted stay. */
+static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m)
+{
+    Emit *e = &x->e;
+    bool keep = x->live[x->index] && x->s.flags == FLAGS_HOST;
+    JitStub *miss, *s;
+
+    emit_ld(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
+    if (w->access & MEM_WRITE) {
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_TLB + m->slot));
+    }
+    s = stub_probe(x, &miss, w->kind);
+    if (keep) {
+        /* JRCXZ to the JMP to the stub, which is jumped over. */
+        e8(e, 0xe3);
+        e8(e, 2);
+        e8(e, 0xeb);
+        e8(e, 5);
+        s->rel[s->nrel++] = emit_jmp(e, NULL);
+        s->neutral = true;
+    } else {
+        x->s.flags &= (uint8_t)~FLAGS_HOST;
+        emit_op_rr(e, true, 0x85, H_CX, H_CX);
+        jit_stub_jcc(x, s, CC_Z);
+    }
+    s->disp = m->off;
+    s->resume = emit_here(e);
+    return miss;
+}
+
+/* The leader's probe; what its followers want goes to their slots. */
+static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
+{
+    Emit *e = &x->e;
+    JitStub *miss, *s = stub_probe(x, &miss, w->kind);
+
+    jit_ea(x, w->ea);
+    probe_range(x, s, m->lo, m->hi, m->probe_write);
+    emit_st(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
+    if (m->leads_writes) {
+        emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_TLB + m->slot));
+    }
+    s->resume = emit_here(e);
+    m->done = true;
+    return miss;
+}
+
+void jit_stub_probe_emit(JitCtx *x, JitStub *s)
+{
+    const JitAccess *m = &x->mem[s->index];
+    Emit *e = &x->e;
+
+    emit_patch(e, s->rel[0], emit_here(e));
+    if (m->leads) {
+        jit_groups_forget(x, (uint8_t)(1u << m->slot));
+    }
+    if (s->neutral) {
+        jit_flags_store(e);
+    }
+    jit_ea(x, &m->ea);
+    probe_range(x, s->miss, 0, m->size, m->write);
+    if (s->neutral) {
+        emit_mov_rr(e, H_DX, H_AX);
+        jit_flags_load(e);
+        emit_mov_rr(e, H_AX, H_DX);
+    }
+    if (s->disp) {
+        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, -s->disp);
+    }
+    emit_jmp(e, s->resume);
+}
+
+/* TEST CL, align - 1 */
+static void align_check(JitCtx *x, JitStub *s, unsigned align)
+{
+    emit_rr(&x->e, &(Op){ .opcode = 0xf6, .imm = align - 1, .imm_len = 1 }, 0, H_CX);
+    jit_stub_jcc(x, s, CC_NZ);
+    x->mem[x->index].aligned = (uint8_t)align;
+}
+
+JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
+{
+    JitAccess *m = &x->mem[x->index];
+    JitStub *s;
+
+    *disp = 0;
+    if (mem_follows(x, w)) {
+        *disp = m->off;
+        return probe_follow(x, w, m);
+    }
+    jit_flags_clobber(x, x->live[x->index]);
+    if (m->leads && access_fits(m, w)) {
+        s = probe_lead(x, w, m);
+    } else {
+        s = jit_stub(x, w->kind);
+        jit_ea(x, w->ea);
+        jit_probe(x, s, w->size, w->access);
+    }
+    if (w->align > 1) {
+        /* In a page the host's address is aligned as the guest's is. */
+        align_check(x, s, w->align);
+    }
+    return s;
+}
+
+/* MOV RCX, [code map]; JRCXZ over; JMP stub: EFLAGS stay as they are. */
+static JitStub *store_check_neutral(JitCtx *x)
+{
+    Emit *e = &x->e;
+    JitStub *s;
+
+    emit_mov_rr(e, H_AX, H_CX);
+    emit_ld(e, H_CX, H_DX, 0);
+    e8(e, 0xe3);
+    e8(e, 5);
+    s = jit_stub(x, STUB_CODE_HIT);
+    s->rel[s->nrel++] = emit_jmp(e, NULL);
+    s->neutral = true;
+    return s;
+}
+
+void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
 {
     Emit *e = &x->e;
     JitStub *s;
 
     emit_ld(e, H_DX, H_AX, offsetof(TlbEntry, code_map));
-    jit_flags_clobber(x, jit_live_after(x));
-    emit_alu_mem_imm8(e, true, 7, H_DX, 0, 0);
-    s = jit_stub(x, STUB_CODE_HIT);
+    if (jit_live_after(x) && x->s.flags == FLAGS_HOST) {
+        s = store_check_neutral(x);
+    } else {
+        jit_flags_clobber(x, jit_live_after(x));
+        emit_alu_mem_imm8(e, true, 7, H_DX, 0, 0);
+        s = jit_stub(x, STUB_CODE_HIT);
+        jit_stub_jcc(x, s, CC_NZ);
+    }
     s->size = (uint8_t)size;
-    jit_stub_jcc(x, s, CC_NZ);
+    s->disp = disp;
 }
 
 _Static_assert(sizeof(TlbEntry) == 64, "the probe shifts by the size of an entry");

@@ -10,19 +10,22 @@ bool jit_mul_div(JitCtx *x)
     unsigned size = zi->operand_width / 8;
     Operand r = jit_operand_of(&x->op[x->index][0]);
     JitStub *s = NULL;
+    int32_t disp = 0;
     Op op = { .opcode = zi->opcode, .w = size == 8 };
 
     if (r.high || size < 4) {
         return false;
     }
-    if (div || r.where == W_MEM) {
-        jit_flags_clobber(x, x->live[x->index]);
+    if (div) {
+        jit_flags_clobber(x, x->live[x->index]); /* the interpreter may be asked after the probe too */
+    }
+    if (r.where == W_MEM) {
+        s = jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = size, .access = MEM_READ }, &disp);
+    } else if (div) {
         s = jit_stub_interp(x);
     }
     if (r.where == W_MEM) {
-        jit_ea(x, jit_insn(x));
-        jit_probe(x, s, size, MEM_READ);
-        emit_op_rm(&x->e, size == 8, 0x8b, H_CX, H_CX, 0);
+        emit_op_rm(&x->e, size == 8, 0x8b, H_CX, H_CX, disp);
     } else {
         emit_mov_rr(&x->e, H_CX, jit_get(x, r.reg, H_CX));
     }
@@ -51,7 +54,7 @@ bool jit_mul_div(JitCtx *x)
 bool jit_mulx(JitCtx *x)
 {
     Plain p;
-    JitStub *s;
+    int32_t disp;
     unsigned high, low;
 
     if (!jit_plain_parse_mulx(x, &p)) {
@@ -61,12 +64,9 @@ bool jit_mulx(JitCtx *x)
     low = jit_dst(p.vvvv.reg, H_DX);
     p.op.vvvv = (uint8_t)low;
     if (p.rm.where == W_MEM) {
-        jit_flags_clobber(x, x->live[x->index]);
-        s = jit_stub_interp(x);
-        jit_ea(x, jit_insn(x));
-        jit_probe(x, s, p.rm.size, MEM_READ);
+        jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = p.rm.size, .access = MEM_READ }, &disp);
         emit_mov_rr(&x->e, H_DX, jit_reg[R_RDX]);
-        emit_rm(&x->e, &p.op, high, H_CX, 0);
+        emit_rm(&x->e, &p.op, high, H_CX, disp);
     } else {
         unsigned src = jit_get(x, p.rm.reg, H_CX);
 

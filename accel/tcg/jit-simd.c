@@ -260,29 +260,22 @@ static void vec_memory(JitCtx *x, Vec *v)
 {
     Emit *e = &x->e;
     unsigned align = alignment(&x->zi[x->index], v->size);
-    JitStub *s;
+    int32_t disp;
 
-    jit_flags_clobber(x, x->live[x->index]);
     vec_registers(x, v);
-    s = jit_stub_interp(x);
-    jit_ea(x, jit_insn(x));
-    if (align > 1) {
-        /* TEST CL, align - 1 */
-        emit_rr(e, &(Op){ .opcode = 0xf6, .imm = align - 1, .imm_len = 1 }, 0, H_CX);
-        jit_stub_jcc(x, s, CC_NZ);
-    }
-    jit_probe(x, s, v->size, v->mem_write ? MEM_WRITE : MEM_READ);
+    jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = v->size, .align = align,
+                           .access = v->mem_write ? MEM_WRITE : MEM_READ }, &disp);
     if (v->gpr_reg) {
         v->reg = v->reg_written ? jit_dst(v->greg, H_DX) : jit_get(x, v->greg, H_DX);
     }
-    emit_rm(e, &v->op, v->reg, H_CX, 0);
+    emit_rm(e, &v->op, v->reg, H_CX, disp);
     x->s.dirty |= v->writes;
     vec_flags(x);
     if (v->gpr_reg && v->reg_written) {
         jit_put(x, v->greg, v->reg);
     }
     if (v->mem_write) {
-        jit_store_check(x, v->size);
+        jit_store_check(x, v->size, disp);
     }
 }
 

@@ -169,11 +169,11 @@ static void data_pointer_after(JitCtx *x)
 }
 
 /* A control word that unmasks something is for the interpreter. */
-static void fldcw(JitCtx *x, JitStub *s)
+static void fldcw(JitCtx *x, JitStub *s, int32_t disp)
 {
     Emit *e = &x->e;
 
-    emit_rm(e, &(Op){ .map = 1, .opcode = 0xb7 }, H_DX, H_CX, 0);
+    emit_rm(e, &(Op){ .map = 1, .opcode = 0xb7 }, H_DX, H_CX, disp);
     emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
     emit_rr(e, &(Op){ .opcode = 0xf7 }, 2, H_DX); /* NOT EDX */
     emit_rr(e, &(Op){ .opcode = 0xf6, .imm = FCW_MASKS, .imm_len = 1 }, 0, H_DX);
@@ -186,26 +186,29 @@ static void with_memory(JitCtx *x, const ZydisDecodedOperand *m)
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
     bool store = m->actions & (ZYDIS_OPERAND_ACTION_WRITE | ZYDIS_OPERAND_ACTION_CONDWRITE);
     bool control = is_control(zi->mnemonic);
+    int32_t disp;
     JitStub *s;
 
-    jit_flags_clobber(x, x->live[x->index]);
-    s = jit_stub_interp(x);
-    jit_ea(x, jit_insn(x));
     if (!control) {
+        jit_ea(x, jit_insn(x));
         data_pointer_before(x);
     }
-    jit_probe(x, s, m->size / 8, store ? MEM_WRITE : MEM_READ);
     if (zi->mnemonic == ZYDIS_MNEMONIC_FLDCW) {
-        fldcw(x, s);
+        jit_flags_clobber(x, x->live[x->index]); /* the interpreter may be asked after the probe too */
+    }
+    s = jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = m->size / 8,
+                               .access = store ? MEM_WRITE : MEM_READ }, &disp);
+    if (zi->mnemonic == ZYDIS_MNEMONIC_FLDCW) {
+        fldcw(x, s, disp);
         return;
     }
     if (!control) {
         data_pointer_after(x);
         x->s.x87 = (uint8_t)(x->index + 1);
     }
-    emit_rm(&x->e, &(Op){ .opcode = zi->opcode }, zi->raw.modrm.reg, H_CX, 0);
+    emit_rm(&x->e, &(Op){ .opcode = zi->opcode }, zi->raw.modrm.reg, H_CX, disp);
     if (store) {
-        jit_store_check(x, m->size / 8);
+        jit_store_check(x, m->size / 8, disp);
     }
 }
 

@@ -7,7 +7,7 @@
  * such things are decided. docs/devel/translator.md.
  *
  * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block, its flags and exits),
- * jit-insn.c (instructions), jit-mem.c (memory operands), jit-flow.c (control flow), jit-simd.c
+ * jit-insn.c (instructions), jit-mem.c (memory operands), jit-group.c (which of them share a probe), jit-flow.c (control flow), jit-simd.c
  * (vector instructions), jit-x87.c (x87),
  * jit-stats.c (for query-jit), emit.c (encoder).
  */
@@ -24,7 +24,9 @@
 #define JIT_CPU H_BP /* X86CPU * */
 
 /* Slots of X86CPU.accel_area, which translated code reaches with one displacement. */
-enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP };
+enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
+       AREA_GROUP, AREA_GROUP_TLB = AREA_GROUP + 8 };
+#define JIT_GROUPS 8 /* alive at once in a block */
 
 typedef struct JitBlock JitBlock;
 typedef struct Jit Jit;
@@ -78,7 +80,7 @@ typedef struct JitJump {
 #define FLAGS_HOST BIT(0) /* EFLAGS */
 #define FLAGS_MEM  BIT(1) /* X86CPU.cc */
 
-#define JIT_MAX_STUBS 160
+#define JIT_MAX_STUBS 256
 
 /* State at a point of the block that a stub must spill or restore. */
 typedef struct JitState {
@@ -87,17 +89,36 @@ typedef struct JitState {
     uint16_t xmm, dirty; /* vector registers in host registers; of them newer than memory */
 } JitState;
 
-/* Interpret and resume; interpret and leave; see whether stored bytes were code. */
-typedef enum StubKind { STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT } StubKind;
+/* Interpret and resume; interpret and leave; see whether stored bytes were code; probe for this access
+ * alone. */
+typedef enum StubKind { STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT, STUB_PROBE } StubKind;
 typedef struct JitStub {
     StubKind kind;
     uint8_t *rel[3];     /* jumps that lead here */
     uint8_t nrel;
     uint8_t index;       /* of the instruction */
     uint8_t size;        /* STUB_CODE_HIT: bytes stored */
+    int32_t disp;        /* STUB_CODE_HIT: where, from RCX (RAX if neutral) */
+    bool neutral;        /* STUB_CODE_HIT: EFLAGS hold flags that are wanted */
     JitState before, after;
+    struct JitStub *miss; /* STUB_PROBE: where to go then */
     const uint8_t *resume;
 } JitStub;
+
+/* The access to memory that an instruction makes at an address known before it runs: jit-group.c. */
+typedef struct JitAccess {
+    bool write;
+    bool leads, follows; /* a group */
+    bool leads_writes;   /* some follower stores */
+    bool probe_write;    /* the leader probes for writing */
+    bool done;           /* leader: its slots are filled */
+    uint8_t size, slot, leader;
+    uint8_t span;        /* slots of groups that begin here or before and go on behind */
+    uint8_t aligned;     /* leader: what its address was found to be aligned to */
+    int32_t lo, hi;      /* leader: the group's range, from its address */
+    int32_t off;         /* follower: from the leader's address */
+    Insn ea;
+} JitAccess;
 
 typedef struct JitCtx {
     Emit e;
@@ -114,6 +135,7 @@ typedef struct JitCtx {
     bool x87;                  /* some instruction wants the x87 state in the host */
     bool ended;                /* control has left the block */
     unsigned interpreted;      /* instructions left to the interpreter */
+    JitAccess mem[BLOCK_MAX_INSNS];
     uint64_t exit_rip[2];
     uint8_t *csr_rel, *x87_rel;
     const uint8_t *csr_resume, *x87_resume;
@@ -212,6 +234,9 @@ void jit_put(JitCtx *x, unsigned g, unsigned h);
 JitStub *jit_stub_interp(JitCtx *x);
 JitStub *jit_stub(JitCtx *x, StubKind kind);
 void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc);
+/* X86CPU.cc to EFLAGS and back. They clobber RAX. */
+void jit_flags_load(Emit *e);
+void jit_flags_store(Emit *e);
 /* The instruction under way runs in the interpreter. */
 void jit_interp_inline(JitCtx *x);
 /* Direct exit number n to guest address rip. */
@@ -231,16 +256,37 @@ void jit_settle(JitCtx *x);
 enum { MEM_READ = 1, MEM_WRITE = 2 };
 /* RCX = linear address of i's memory operand. Clobbers RAX; flags only if i has a segment base. */
 void jit_ea(JitCtx *x, const Insn *i);
-/*
- * RCX: linear address -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and
- * flags, which are saved first if they are wanted.
- */
+/* RCX: linear address -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and flags. */
 void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access);
+
+/* What an instruction wants of its memory operand. */
+typedef struct JitWant {
+    const Insn *ea;  /* address */
+    unsigned size, access;
+    unsigned align;  /* else it is a slow case; 0 or 1: any */
+    StubKind kind;
+} JitWant;
 /*
- * After a store of size bytes to [RCX], with RAX still the TLB entry: leaves the block if code was
- * hit. The last thing an instruction does. Clobbers RDX, and EFLAGS, which are saved first.
+ * Makes the operand's host address RCX + *disp, and, to store, RAX the TLB entry. Returns the stub of
+ * the slow case. EFLAGS are clobbered, and saved first if they are wanted, unless the access follows.
+ * Clobbers RDX.
  */
-void jit_store_check(JitCtx *x, unsigned size);
+JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp);
+/*
+ * After a store of size bytes to [RCX + disp], with RAX still the TLB entry: leaves the block if code
+ * was hit. The last thing an instruction does. Clobbers RAX, RCX, RDX; EFLAGS that are wanted stay
+ * or are saved.
+ */
+void jit_store_check(JitCtx *x, unsigned size, int32_t disp);
+
+/* jit-group.c */
+void jit_groups_find(JitCtx *x);
+/* The address RSP + by. */
+Insn jit_stack_address(const JitCtx *x, int32_t by);
+/* The slots in span are empty: followers look for themselves. Touches no register and no flag. */
+void jit_groups_forget(JitCtx *x, uint8_t span);
+/* Out-of-line part of jit_mem(). */
+void jit_stub_probe_emit(JitCtx *x, JitStub *s);
 
 /* jit-insn.c, jit-high.c, jit-flow.c, jit-simd.c: true if the instruction was translated. */
 bool jit_integer(JitCtx *x);

@@ -1,9 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What -d in_asm, exec, cpu and int show of the interpreter. VCPU thread; nothing allocates. */
+/* What -d in_asm, out_asm, exec and cpu show. VCPU thread; nothing allocates. */
 #include <stdio.h>
 #include "accel/tcg/engine.h"
 #include "qemu/log.h"
 #include "target/i386/cpuid.h"
+
+/* One instruction at p, of at most len bytes, which runs at address rip. Returns its length. */
+static unsigned log_insn(const ZydisDecoder *d, const ZydisFormatter *f, const uint8_t *p, size_t len,
+                         uint64_t rip)
+{
+    ZydisDecodedInstruction zi;
+    ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+    char text[96] = "(bad)", hex[2 * INSN_MAX_LEN + 1] = "";
+    unsigned n = (unsigned)MIN(len, INSN_MAX_LEN);
+
+    if (ZYAN_SUCCESS(ZydisDecoderDecodeFull(d, p, n, &zi, op))) {
+        ZydisFormatterFormatInstruction(f, &zi, op, zi.operand_count_visible, text, sizeof(text), rip,
+                                        NULL);
+        n = zi.length;
+    }
+    for (unsigned m = 0; m < n; m++) {
+        snprintf(hex + 2 * m, 3, "%02x", p[m]);
+    }
+    qemu_log("%016llx: %-22s %s\n", (unsigned long long)rip, hex, text);
+    return n;
+}
 
 void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Insn *insn, unsigned n,
                    const uint8_t *bytes)
@@ -15,20 +36,21 @@ void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Ins
              mode & MODE_CS64 ? "64" : mode & MODE_CS32 ? "32" : "16", n);
     for (unsigned k = 0; k < n; k++) {
         const ZydisDecoder *d = &g->decoder[mode & MODE_CS64 ? 2 : mode & MODE_CS32 ? 1 : 0];
-        const uint8_t *p = bytes + insn[k].off;
-        uint64_t rip = c->rip + insn[k].off;
-        ZydisDecodedInstruction zi;
-        ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-        char text[96] = "(bad)", hex[2 * INSN_MAX_LEN + 1] = "";
 
-        for (unsigned m = 0; m < insn[k].len; m++) {
-            snprintf(hex + 2 * m, 3, "%02x", p[m]);
-        }
-        if (ZYAN_SUCCESS(ZydisDecoderDecodeFull(d, p, insn[k].len, &zi, op))) {
-            ZydisFormatterFormatInstruction(&f, &zi, op, zi.operand_count_visible, text,
-                                            sizeof(text), rip, NULL);
-        }
-        qemu_log("%016llx: %-22s %s\n", (unsigned long long)rip, hex, text);
+        log_insn(d, &f, bytes + insn[k].off, insn[k].len, c->rip + insn[k].off);
+    }
+}
+
+void tcg_log_translated(const X86CPU *c, const TcgBlock *b, const uint8_t *code, size_t size)
+{
+    const ZydisDecoder *d = &c->tcg->engine->decoder[2];
+    ZydisFormatter f;
+
+    ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
+    qemu_log("---- CPU %u, translated rip %016llx, %u instructions, %zu bytes\n", c->base.index,
+             (unsigned long long)b->rip, b->n, size);
+    for (size_t at = 0; at < size;) {
+        at += log_insn(d, &f, code + at, size - at, (uint64_t)(uintptr_t)code + at);
     }
 }
 
