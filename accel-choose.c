@@ -6,6 +6,7 @@
 #include "accel-choose.h"
 #include "accel/accel.h"
 #include "qemu/opts.h"
+#include "qemu/thread.h"
 
 static const AccelOps *const accels[] = { &kvm_accel_ops, &tcg_accel_ops, &qtest_accel_ops };
 
@@ -16,6 +17,9 @@ void accels_print_help(void)
         printf("%s%s\n", accels[i]->name, accels[i]->available() ? "" : " (not available here)");
     }
 }
+
+/* A thread's stack, and what there is besides. */
+#define VCPU_BYTES (QEMU_THREAD_STACK_SIZE + 2 * MiB)
 
 static const AccelOps *accel_find(const char *name)
 {
@@ -28,17 +32,42 @@ static const AccelOps *accel_find(const char *name)
     exit(1);
 }
 
-void accel_choose(bool enable_kvm)
+/* What was asked for, or tcg; the names are known. *given: for opts_free_accels(). */
+static const AccelChoice *accel_list(bool enable_kvm, AccelChoice **given)
 {
     static const AccelChoice otherwise[] = { { .name = (char *)"tcg" }, {} };
-    AccelChoice *given = NULL;
     const AccelChoice *list;
 
-    opts_parse_accels(enable_kvm, &given, &error_fatal);
-    list = given[0].name ? given : otherwise;
+    opts_parse_accels(enable_kvm, given, &error_fatal);
+    list = (*given)[0].name ? *given : otherwise;
     for (const AccelChoice *a = list; a->name; a++) {
         accel_find(a->name);
     }
+    return list;
+}
+
+uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus)
+{
+    AccelChoice *given = NULL;
+    uint64_t bytes = VCPU_BYTES;
+
+    for (const AccelChoice *a = accel_list(enable_kvm, &given); a->name; a++) {
+        const AccelOps *ops = accel_find(a->name);
+
+        if (ops->available()) {
+            bytes = ops->vcpu_bytes ? ops->vcpu_bytes(a->opts, vcpus) : VCPU_BYTES;
+            break;
+        }
+    }
+    opts_free_accels(given);
+    return bytes;
+}
+
+void accel_choose(bool enable_kvm)
+{
+    AccelChoice *given = NULL;
+    const AccelChoice *list = accel_list(enable_kvm, &given);
+
     for (const AccelChoice *a = list; a->name; a++) {
         const AccelOps *ops = accel_find(a->name);
         Error *err = NULL;

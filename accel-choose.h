@@ -3,9 +3,15 @@
 #define ACCEL_CHOOSE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* HELPER_ONLY, start-up, both. For -accel help. */
 void accels_print_help(void);
+/*
+ * About how many bytes the accelerator that accel_choose() will come to maps for each of so many
+ * vCPUs. Before os_prioritize(), which wants to know.
+ */
+uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus);
 /*
  * Sets current_accel to the first of -accel, -machine accel= or -enable-kvm (enable_kvm) that can
  * be had, with a warning for each before it. None: says why and ends the process with status 1.

@@ -33,9 +33,8 @@
 
 #define MAX_SERIAL 4
 #define MAX_RAM    (1 * TiB)
-/* What the process maps besides guest RAM: ROM, stacks, code of a vCPU, libraries. */
-#define HEADROOM          (64 * MiB)
-#define HEADROOM_PER_VCPU (24 * MiB)
+/* What the process maps besides guest RAM and vCPUs: ROM, stacks, libraries. */
+#define HEADROOM (64 * MiB)
 
 /* What the options without a group of their own said. Strings are argv's. */
 static struct {
@@ -299,7 +298,9 @@ static QEMU_NORETURN void check_host(void)
 /* What the process will still map. */
 static uint64_t memory_to_come(void)
 {
-    return machine_config.ram_size + HEADROOM + machine_config.smp.maxcpus * HEADROOM_PER_VCPU;
+    unsigned vcpus = machine_config.smp.cpus;
+
+    return machine_config.ram_size + HEADROOM + vcpus * accel_vcpu_bytes(args.enable_kvm, vcpus);
 }
 
 static void setup_realtime(void)

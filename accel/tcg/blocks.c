@@ -45,6 +45,11 @@ bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
     return true;
 }
 
+uint64_t tcg_blocks_bytes(uint64_t cache_size)
+{
+    return cache_size + (sizeof(TcgBlock *) << HASH_BITS) + (sizeof(TcgBlock *) << JUMP_CACHE_BITS);
+}
+
 void tcg_blocks_fini(TcgEngine *g)
 {
     tcg_unmap(g->map, g->map_size);

@@ -509,6 +509,17 @@ static bool cache_map(Jit *j, Error **errp)
     return ok;
 }
 
+static uint32_t block_count(uint64_t cache_size)
+{
+    return (uint32_t)MIN(JIT_BLOCKS_MAX, cache_size / JIT_BLOCK_MEAN);
+}
+
+uint64_t jit_bytes(uint64_t cache_size)
+{
+    return 2 * cache_size + sizeof(JitBlock) * block_count(cache_size) +
+           (sizeof(JitJump) << JIT_JUMP_BITS) + sizeof(Jit);
+}
+
 bool jit_init(X86CPU *c, Error **errp)
 {
     Jit *j;
@@ -522,7 +533,7 @@ bool jit_init(X86CPU *c, Error **errp)
         return false;
     }
     j->size = tcg_jit_cache_size;
-    j->blocks = (uint32_t)MIN(JIT_BLOCKS_MAX, j->size / JIT_BLOCK_MEAN);
+    j->blocks = block_count(j->size);
     j->rw = j->rx = MAP_FAILED;
     c->tcg->jit = j;
     j->block = tcg_map(sizeof(JitBlock) * j->blocks);

@@ -320,6 +320,7 @@ extern bool tcg_jit_exact_flags;
 extern unsigned tcg_jit_heat;       /* executions in the interpreter before a block is translated */
 bool jit_init(X86CPU *c, Error **errp);
 void jit_fini(X86CPU *c);
+uint64_t jit_bytes(uint64_t cache_size); /* what it maps; the cache is seen twice */
 /* Runs tb's code; on return X86CPU is complete. The link, if not NULL, wants its target. */
 JitLink *jit_run(X86CPU *c, TcgBlock *tb);
 /* link (just returned by jit_run) leads to tb, if that is sound. */

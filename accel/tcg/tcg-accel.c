@@ -42,16 +42,28 @@ static bool tcg_available(void)
 /* -accel tcg,tb-size=MiB: for all vCPUs together; 0: not given. */
 static uint64_t tcg_cache_size;
 
-/* Each of a few vCPUs gets the default; many share what six would have. */
-static uint64_t tcg_vcpu_cache_size(void)
+/* Each of a few vCPUs gets the default; many share what six would have. given: as tcg_cache_size. */
+static uint64_t vcpu_cache_size(uint64_t given, unsigned vcpus)
 {
-    uint64_t total = tcg_cache_size ? tcg_cache_size : 6 * BLOCK_CACHE_DEFAULT;
-    uint64_t share = total / MAX(cpu_count(), 1);
+    uint64_t total = given ? given : 6 * BLOCK_CACHE_DEFAULT;
+    uint64_t share = total / MAX(vcpus, 1);
 
-    if (!tcg_cache_size) {
+    if (!given) {
         share = MIN(share, BLOCK_CACHE_DEFAULT);
     }
     return ROUND_DOWN(MIN(MAX(share, BLOCK_CACHE_MIN), BLOCK_CACHE_MAX), 4096);
+}
+
+/* With one TLB: those for PCIDs depend on the model, which is not known yet. */
+static uint64_t tcg_vcpu_bytes(struct QemuOpts *opts, unsigned vcpus)
+{
+    uint64_t mib = MIN(qemu_opt_get_number(opts, "tb-size", 0), 1024 * 1024);
+    uint64_t cache = vcpu_cache_size(mib * MiB, vcpus);
+
+    uint64_t jit = qemu_opt_get_bool(opts, "one-insn", false) ? 0 : jit_bytes(cache);
+
+    return tcg_blocks_bytes(cache) + jit + TLB_MODES * TLB_ENTRIES * sizeof(TlbEntry) +
+           QEMU_THREAD_STACK_SIZE + MiB;
 }
 
 static bool tcg_init(struct QemuOpts *opts, Error **errp)
@@ -79,7 +91,7 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
 
 static bool tcg_vcpu_init(CPUState *cpu, Error **errp)
 {
-    tcg_block_cache_size = tcg_vcpu_cache_size();
+    tcg_block_cache_size = vcpu_cache_size(tcg_cache_size, cpu_count());
     tcg_jit_cache_size = tcg_block_cache_size;
     return tcg_engine_init(x86_cpu(cpu), errp);
 }
@@ -126,6 +138,7 @@ const AccelOps tcg_accel_ops = {
     .thread_name = "TCG",
     .init = tcg_init,
     .available = tcg_available,
+    .vcpu_bytes = tcg_vcpu_bytes,
     .vcpu_init = tcg_vcpu_init,
     .parallel_init = true,
     .vcpu_fini = tcg_vcpu_fini,

@@ -29,6 +29,11 @@ struct AccelOps {
     bool (*init)(struct QemuOpts *opts, Error **errp);
     /* Cheap test for `-accel help` and fall-back order. */
     bool (*available)(void);
+    /*
+     * Optional. About how many bytes vcpu_init maps for each of so many vCPUs; before init. For the
+     * check whether they can be locked.
+     */
+    uint64_t (*vcpu_bytes)(struct QemuOpts *opts, unsigned vcpus);
     /* On the vCPU's own thread, before its first instruction; may allocate. */
     bool (*vcpu_init)(CPUState *cpu, Error **errp);
     bool parallel_init; /* several vCPUs may be in it at once */

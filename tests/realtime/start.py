@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What starting vCPUs costs: nothing that is not needed yet; under -realtime, all of it at once. Output: TAP."""
 import contextlib
+import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -97,6 +99,31 @@ def realtime_touches_all():
                 assert f['Rss'] == f['Size'] and f['Locked'] == f['Pss'], (name, perms, f)
 
 
+PR_CAPBSET_DROP, CAP_IPC_LOCK = 24, 14
+
+
+def may_lock_little():
+    """In a child: what it locks is limited."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, CAP_IPC_LOCK, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (MIB * 1024, MIB * 1024))
+
+
+def need_is_foretold():
+    """Where locking is limited, the need that is told before is about what is locked in the end."""
+    if os.geteuid() != 0:
+        skip('wants CAP_IPC_LOCK')
+    for vcpus in (1, 4, 100):
+        lock = ['-accel', 'tcg', '-overcommit', 'mem-lock=on']
+        done = subprocess.run([BINARY, '-m', '16', '-nodefaults', '-display', 'none', '-smp', str(vcpus), *lock],
+                              check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20,
+                              preexec_fn=may_lock_little)
+        told = re.search(r'RLIMIT_MEMLOCK is too small: (\d+) bytes are needed', done.stderr)
+        assert done.returncode == 1 and told, done.stderr
+        with machine(vcpus, *lock) as pid:
+            locked = status(pid, 'VmLck') * 1024
+        assert locked <= int(told.group(1)) < 1.2 * locked + 100 * 2**20, (vcpus, told.group(1), locked)
+
+
 def cache_is_shared_among_vcpus():
     """tb-size is for all vCPUs together; without it, each of many gets less."""
     for vcpus, opts, mib in ((1, 'tcg', 40), (6, 'tcg', 40), (12, 'tcg', 20), (255, 'tcg', 2),
@@ -109,4 +136,5 @@ def cache_is_shared_among_vcpus():
 
 
 if __name__ == '__main__':
-    main(idle_vcpus_cost_little, starting_many_is_quick, realtime_touches_all, cache_is_shared_among_vcpus)
+    main(idle_vcpus_cost_little, starting_many_is_quick, realtime_touches_all, need_is_foretold,
+         cache_is_shared_among_vcpus)
