@@ -220,7 +220,7 @@ static bool pidfile_open(const char *path, int *fd, Error **errp)
         }
         struct stat st;
         if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-            error_setg(errp, "-pidfile %s: not a regular file; choose another", path);
+            error_setg(errp, "-pidfile %s: not a regular file; choose another file", path);
             close(*fd);
             return false;
         }
@@ -245,6 +245,27 @@ static bool pidfile_open(const char *path, int *fd, Error **errp)
     }
 }
 
+/* What stands in the file is a pid that a process left behind, or nothing: else it is not ours. */
+static bool pidfile_is_stale(int fd, const char *path, Error **errp)
+{
+    char text[32] = "", *end = text;
+    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+    while (g_ascii_isspace(*end)) {
+        end++; /* other programs pad the number */
+    }
+    end += strspn(end, "0123456789");
+    while (g_ascii_isspace(*end)) {
+        end++;
+    }
+    if (n >= 0 && end == text + n && n < (ssize_t)sizeof(text) - 1) {
+        return true;
+    }
+    error_setg(errp, "-pidfile %s: the file exists and holds something else than a process id; choose "
+                     "another file, or remove this one", path);
+    return false;
+}
+
 /* With the lock of the list of files. */
 static bool pidfile_write(const char *path, Error **errp)
 {
@@ -252,6 +273,10 @@ static bool pidfile_write(const char *path, Error **errp)
     int fd;
 
     if (!pidfile_open(path, &fd, errp)) {
+        return false;
+    }
+    if (!pidfile_is_stale(fd, path, errp)) {
+        close(fd);
         return false;
     }
     int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
@@ -270,9 +295,12 @@ static bool pidfile_write(const char *path, Error **errp)
 
 bool os_create_pidfile(const char *path, Error **errp)
 {
+    Error *err = NULL;
+
     os_files_lock();
-    bool ok = pidfile_write(path, errp);
+    bool ok = pidfile_write(path, &err);
     os_files_unlock();
+    error_propagate(errp, err); /* may end the process, which takes the lock */
     return ok;
 }
 

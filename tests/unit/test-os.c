@@ -104,8 +104,19 @@ static void test_pidfile(void)
 {
     char *path = path_of("pid");
     Error *err = NULL;
-    /* An old file, longer than what is written. */
+    char *text;
+
+    /* No pid file at all: it stays as it is. */
     g_assert_true(g_file_set_contents(path, "99999999999999\nrubbish\n", -1, NULL));
+    g_assert_false(os_create_pidfile(path, &err));
+    g_assert_nonnull(strstr(error_get_pretty(err), "something else than a process id"));
+    error_free(err);
+    err = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_assert_cmpstr(text, ==, "99999999999999\nrubbish\n");
+    g_free(text);
+    /* An old pid file, longer than what is written. */
+    g_assert_true(g_file_set_contents(path, "99999999999999\n", -1, NULL));
     pid_t pid = fork();
     if (pid == 0) {
         hold_pidfile(path);
