@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The accelerators there are, and which of them runs the machine. */
+#include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "accel-choose.h"
 #include "accel/accel.h"
+#include "qemu/config.h"
 #include "qemu/opts.h"
 #include "qemu/thread.h"
 
@@ -28,8 +30,18 @@ static const AccelOps *accel_find(const char *name)
             return accels[i];
         }
     }
-    error_report("-accel %s: no such accelerator ('-accel help' lists them)", name);
+    error_report("there is no accelerator '%s'; '-accel help' lists them", name);
     exit(1);
+}
+
+/* Messages about a choice begin with the option that made it. g_free() takes the value. */
+static char *choice_loc_push(const AccelChoice *a)
+{
+    bool machine = qemu_opt_get(qemu_find_opts_singleton("machine"), "accel");
+    char *text = a->opts ? qemu_opts_text(a->opts) : machine ? g_strconcat("accel=", a->name, NULL) : NULL;
+
+    error_loc_push(a->opts ? "-accel" : machine ? "-machine" : "-enable-kvm", text);
+    return text;
 }
 
 /* What was asked for, or tcg; the names are known. *given: for opts_free_accels(). */
@@ -41,7 +53,11 @@ static const AccelChoice *accel_list(bool enable_kvm, AccelChoice **given)
     opts_parse_accels(enable_kvm, given, &error_fatal);
     list = (*given)[0].name ? *given : otherwise;
     for (const AccelChoice *a = list; a->name; a++) {
+        char *text = choice_loc_push(a);
+
         accel_find(a->name);
+        error_loc_pop();
+        g_free(text);
     }
     return list;
 }
@@ -63,32 +79,43 @@ uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus)
     return bytes;
 }
 
+/* False: it cannot be had, which was reported; the next is to be tried. */
+static bool try_choice(const AccelChoice *a, bool first)
+{
+    Error *err = NULL;
+
+    current_accel = accel_find(a->name);
+    if (current_accel->init(a->opts, &err)) {
+        if (!first) {
+            warn_report("falling back to %s", a->name);
+        }
+        return true;
+    }
+    if (!a[1].name) {
+        error_report_err(err);
+        exit(1);
+    }
+    warn_report_err(err);
+    return false;
+}
+
 void accel_choose(bool enable_kvm)
 {
     AccelChoice *given = NULL;
     const AccelChoice *list = accel_list(enable_kvm, &given);
+    bool done = false;
 
-    for (const AccelChoice *a = list; a->name; a++) {
-        const AccelOps *ops = accel_find(a->name);
-        Error *err = NULL;
+    for (const AccelChoice *a = list; a->name && !done; a++) {
+        char *text = choice_loc_push(a);
 
-        current_accel = ops;
-        if (ops->init(a->opts, &err)) {
-            if (a != list) {
-                warn_report("falling back to %s", ops->name);
-            }
-            opts_free_accels(given);
-            if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
-                error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest "
-                             "only with -accel kvm, not %s", ops->name);
-                exit(1);
-            }
-            return;
-        }
-        if (!a[1].name) {
-            error_report_err(err);
-            exit(1);
-        }
-        warn_report_err(err);
+        done = try_choice(a, a == list);
+        error_loc_pop();
+        g_free(text);
+    }
+    opts_free_accels(given);
+    if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
+        error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest only with "
+                     "-accel kvm, not %s", current_accel->name);
+        exit(1);
     }
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "os-internal.h"
+#include "qemu/file.h"
 #include "qemu/os.h"
 #include "qemu/thread.h"
 
@@ -117,6 +118,7 @@ static QEMU_NORETURN void startup_end(bool command_gone)
 
     os_files_lock(); /* for good */
     files_remove_locked();
+    startup_files_undo_locked();
     if (restore) {
         restore();
     }

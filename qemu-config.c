@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "qemu/file.h"
+
 /* clang-format off */
 #define S(name, help) { name, QEMU_OPT_STRING, help }
 #define B(name, help) { name, QEMU_OPT_BOOL, help }
@@ -187,6 +189,8 @@ void qemu_opts_lists_foreach(void (*fn)(const QemuOptsList *list, void *opaque),
 
 /* ---- Configuration files ---- */
 
+#define CONFIG_MAX (1 * MiB)
+
 /* "[group]" or "[group "id"]": the set the following lines go to. */
 static QemuOpts *read_section(char *line, Error **errp)
 {
@@ -245,13 +249,10 @@ static bool read_setting(QemuOpts *opts, char *line, Error **errp)
 
 bool qemu_read_config_file(const char *path, Error **errp)
 {
-    GError *gerr = NULL;
     char *text;
-    gsize len;
+    size_t len;
 
-    if (!g_file_get_contents(path, &text, &len, &gerr)) {
-        error_setg(errp, "cannot read '%s': %s", path, gerr->message);
-        g_error_free(gerr);
+    if (!file_read_all(path, CONFIG_MAX, &text, &len, errp)) {
         return false;
     }
     char **lines = g_strsplit(text, "\n", -1);

@@ -20,6 +20,7 @@
 #include "monitor/qtest.h"
 #include "qemu/cmdline.h"
 #include "qemu/config.h"
+#include "qemu/file.h"
 #include "qemu/log.h"
 #include "qemu/opts.h"
 #include "qemu/os.h"
@@ -30,6 +31,7 @@
 #include "realtime/options.h"
 #include "realtime/profile.h"
 #include "target/i386/cpu.h"
+#include "vl.h"
 
 #define MAX_SERIAL 4
 #define MAX_RAM    (1 * TiB)
@@ -50,36 +52,6 @@ static RealtimeOptions realtime_options;
 static QemuThread main_thread;
 
 /* ---- The command line ---- */
-
-static void help_machines(const MachineType *m, void *opaque)
-{
-    if (m->alias) {
-        printf("%-20s %s (alias of %s)\n", m->alias, m->desc, m->name);
-    }
-    printf("%-20s %s%s\n", m->name, m->desc, m->is_default ? " (default)" : "");
-}
-
-/* Groups whose help is a list that others know. */
-static bool own_help(QemuOptionIndex index)
-{
-    switch (index) {
-    case QEMU_OPTION_machine:
-        printf("Supported machines are:\n");
-        machine_foreach(help_machines, NULL);
-        exit(0);
-    case QEMU_OPTION_accel:
-        accels_print_help();
-        exit(0);
-    case QEMU_OPTION_chardev:
-        chardev_print_help();
-        exit(0);
-    case QEMU_OPTION_device:
-    case QEMU_OPTION_object:
-        return true; /* whoever makes one prints */
-    default:
-        return false;
-    }
-}
 
 static bool option_string(const CmdlineUse *use)
 {
@@ -153,10 +125,10 @@ static bool option_other(const CmdlineUse *use, Error **errp)
     switch (use->option->index) {
     case QEMU_OPTION_help:
         cmdline_print_help();
-        exit(0);
+        cmdline_exit_printed(0);
     case QEMU_OPTION_version:
         cmdline_print_version();
-        exit(0);
+        cmdline_exit_printed(0);
     case QEMU_OPTION_readconfig:
         return qemu_read_config_file(use->arg, errp);
     case QEMU_OPTION_display:
@@ -174,14 +146,6 @@ static bool option_other(const CmdlineUse *use, Error **errp)
 
 static bool option(const CmdlineUse *use, void *opaque, Error **errp)
 {
-    if (use->option->index == QEMU_OPTION_cpu && is_help_option(use->arg)) {
-        x86_cpu_list();
-        exit(0);
-    }
-    if (use->option->index == QEMU_OPTION_d && is_help_option(use->arg)) {
-        qemu_log_print_help();
-        exit(0);
-    }
     return option_string(use) || option_flag(use) || option_list(use) || option_other(use, errp);
 }
 
@@ -191,7 +155,7 @@ static void parse_command_line(int argc, char **argv)
     args.monitors = g_ptr_array_new();
     args.qmps = g_ptr_array_new();
     args.qmp_pretties = g_ptr_array_new();
-    if (!cmdline_parse(argc, argv, option, NULL, own_help)) {
+    if (!cmdline_parse(argc, argv, option, NULL, help_for_option)) {
         exit(1);
     }
 }
@@ -292,7 +256,10 @@ static void warn_line(void *opaque, const char *text)
 /* -realtime check: prints what of this host is in the way. */
 static QEMU_NORETURN void check_host(void)
 {
-    exit(realtime_host_check_print(stdout) ? 0 : 1);
+    bool ok = realtime_host_check_print(stdout);
+
+    error_loc_push("-realtime", "check");
+    cmdline_exit_printed(ok ? 0 : 1);
 }
 
 /* What the process will still map. */
@@ -364,29 +331,42 @@ static void setup_log(void)
     }
 }
 
+/* ---- Options that make things ---- */
+
+typedef bool OptsFn(QemuOpts *opts, void *opaque, Error **errp);
+
+/* Messages say which use of the option they are about. */
+static bool one_use(QemuOpts *opts, void *opaque, Error **errp)
+{
+    OptsFn *const *fn = opaque;
+    char *option = g_strconcat("-", qemu_opts_list(opts)->name, NULL);
+    char *text = qemu_opts_text(opts);
+
+    error_loc_push(option, text);
+    (*fn)(opts, NULL, &error_fatal);
+    error_loc_pop();
+    g_free(text);
+    g_free(option);
+    return true;
+}
+
+static void each_use(const char *group, OptsFn *fn)
+{
+    qemu_opts_foreach(qemu_find_opts(group, &error_abort), one_use, &fn, &error_fatal);
+}
+
 /* ---- Objects ---- */
 
 static bool make_object(QemuOpts *opts, void *opaque, Error **errp)
 {
-    Error *err = NULL;
-
-    if (qemu_opts_has_help(opts)) {
-        user_object_print_help(qemu_opt_get(opts, "qom-type"));
-        exit(0);
-    }
-    if (user_object_new(opts, &err)) {
-        return true;
-    }
-    error_prepend(&err, "-object: ");
-    error_propagate(errp, err);
-    return false;
+    return user_object_new(opts, errp);
 }
 
 static void setup_objects(void)
 {
     os_startup_step("making objects");
     monitor_add_fds(qemu_find_opts("add-fd", &error_abort), &error_fatal);
-    qemu_opts_foreach(qemu_find_opts("object", &error_abort), make_object, NULL, &error_fatal);
+    each_use("object", make_object);
     if (machine_opts.memory_backend) {
         machine_config.ram = memory_backend_take(machine_opts.memory_backend,
                                                  machine_config.ram_size, &error_fatal);
@@ -397,15 +377,7 @@ static void setup_objects(void)
 
 static bool make_chardev(QemuOpts *opts, void *opaque, Error **errp)
 {
-    Error *err = NULL;
-
-    if (chardev_new_from_opts(opts, &err)) {
-        return true;
-    }
-    error_prepend(&err, "-chardev %s%s%s: ", qemu_opt_get(opts, "backend"),
-                  qemu_opts_id(opts) ? ",id=" : "", qemu_opts_id(opts) ? qemu_opts_id(opts) : "");
-    error_propagate(errp, err);
-    return false;
+    return chardev_new_from_opts(opts, errp) != NULL;
 }
 
 static bool is_isa_serial(QemuOpts *opts, void *opaque, Error **errp)
@@ -449,10 +421,7 @@ static void default_chardevs(void)
 
 static void setup_chardevs(void)
 {
-    if (!qemu_opts_foreach(qemu_find_opts("chardev", &error_abort), make_chardev, NULL,
-                           &error_fatal)) {
-        exit(1);
-    }
+    each_use("chardev", make_chardev);
     default_chardevs();
     if (args.serials->len > MAX_SERIAL) {
         error_report("-serial %s: machine '%s' has %d serial ports",
@@ -528,10 +497,7 @@ static void setup_monitors(void)
     legacy_monitors(args.monitors, "-monitor", false, false);
     legacy_monitors(args.qmps, "-qmp", true, false);
     legacy_monitors(args.qmp_pretties, "-qmp-pretty", true, true);
-    if (!qemu_opts_foreach(qemu_find_opts("mon", &error_abort), make_monitor, NULL,
-                           &error_fatal)) {
-        exit(1);
-    }
+    each_use("mon", make_monitor);
     if (args.qtest) {
         Chardev *chr = legacy_chardev("-qtest", args.qtest, "qtest", false);
 
@@ -580,15 +546,14 @@ static void setup_machine(void)
 
     os_startup_step("making the machine");
     if (model) {
+        error_loc_push("-cpu", model);
         x86_cpu_set_model(model, &error_fatal);
+        error_loc_pop();
     }
     if (!current_machine->init(&machine_config, &error_fatal)) {
         exit(1);
     }
-    if (!qemu_opts_foreach(qemu_find_opts("device", &error_abort), add_device, NULL,
-                           &error_fatal)) {
-        exit(1);
-    }
+    each_use("device", add_device);
     if (model) {
         os_startup_step("starting %u vCPUs", machine_config.smp.cpus);
         cpus_create(machine_config.smp.cpus, &error_fatal);
@@ -602,6 +567,8 @@ static void setup_done(void)
 {
     realtime_start(accel_irqchip && accel_irqchip->kernel_pit);
     os_startup_done();
+    qemu_log_flush();
+    startup_files_keep();
     os_setup_post(&error_fatal);
     rtcheck_start();
     if (!args.stopped) {

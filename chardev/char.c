@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "char-internal.h"
+#include "qemu/file.h"
 #include "qemu/os.h"
 
 /* chr_fe_write_all() gives up on a peer that takes nothing for this long. */
@@ -94,7 +95,7 @@ int chr_open(const char *path, int flags, Error **errp)
         return fd;
     }
     /* Not even open() waits. Regular files do not mind; who writes others knows EAGAIN. */
-    fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    fd = startup_file_open(path, flags | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0 && errno == ENXIO && is_fifo(path)) {
         error_setg(errp, "Could not open '%s': nobody reads this FIFO; start its reader first", path);
     } else if (fd < 0) {
@@ -568,7 +569,7 @@ static const ChardevDriver *find_driver(const char *name, Error **errp)
             return drivers[i];
         }
     }
-    error_setg(errp, "'%s' is not a valid char driver name", name);
+    error_setg(errp, "'%s' is not a valid char driver name; '-chardev help' lists them", name);
     return NULL;
 }
 
@@ -592,11 +593,11 @@ Chardev *chr_create(const ChrOpts *o, Error **errp)
 
     os_startup_step("making character device '%s'", o->id ? o->id : "");
     if (!o->backend) {
-        error_setg(errp, "chardev: no backend specified; 'help' lists them");
+        error_setg(errp, "no backend specified; '-chardev help' lists them");
         return NULL;
     }
     if (!o->id || !*o->id) {
-        error_setg(errp, "chardev: no id specified");
+        error_setg(errp, "no id specified; add id=ID");
         return NULL;
     }
     if (chardev_find(o->id)) {

@@ -64,7 +64,7 @@ static bool file_open(Chardev *chr, const ChrOpts *o, Error **errp)
     chr_fd_init(f);
     f->lost = file_lost;
     if (!path || !*path) {
-        error_setg(errp, "chardev: file: no filename given");
+        error_setg(errp, "no filename given; add path=FILE");
         return false;
     }
     if (!chr_opt_bool(o, "append", false, &append, errp) || !chr_use_io_loop(chr, errp)) {
@@ -108,7 +108,7 @@ static bool pipe_open(Chardev *chr, const ChrOpts *o, Error **errp)
     chr_fd_init(f);
     chr_ignore_sigpipe();
     if (!path || !*path) {
-        error_setg(errp, "chardev: pipe: no device path given");
+        error_setg(errp, "no device path given; add path=PIPE");
         return false;
     }
     g_autofree char *in = g_strdup_printf("%s.in", path);

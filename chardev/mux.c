@@ -432,7 +432,7 @@ static bool mux_open(Chardev *chr, const ChrOpts *o, Error **errp)
     m->focus = m->first = -1;
     m->base = id ? chardev_find(id) : NULL;
     if (!id) {
-        error_setg(errp, "chardev: mux: no chardev given");
+        error_setg(errp, "no chardev given; add chardev=ID");
         return false;
     }
     if (!m->base) {

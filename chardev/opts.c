@@ -9,7 +9,7 @@
 bool chr_opts_add(ChrOpts *o, const char *key, const char *value, Error **errp)
 {
     if (o->n == ARRAY_SIZE(o->opt)) {
-        error_setg(errp, "chardev: too many options");
+        error_setg(errp, "too many options for a character device");
         return false;
     }
     o->opt[o->n].key = g_strdup(key);
@@ -160,7 +160,7 @@ static bool parse_legacy(ChrOpts *o, const char *spec, Error **errp)
         return parse_inet(o, arg, errp) &&
                (spec[1] != 'e' || chr_opts_add(o, "telnet", "on", errp));
     }
-    error_setg(errp, "'%s' is not a valid char driver", spec);
+    error_setg(errp, "'%s' is not a valid char driver; '-chardev help' lists them", spec);
     return false;
 }
 

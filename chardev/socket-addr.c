@@ -68,7 +68,7 @@ static bool parse_inet(ChrSocket *s, const ChrOpts *o, Error **errp)
     s->host = g_strdup(chr_opt(o, "host"));
     s->port = g_strdup(chr_opt(o, "port"));
     if (!s->port || !*s->port) {
-        error_setg(errp, "chardev: socket: no port given");
+        error_setg(errp, "no port given; add port=PORT");
         return false;
     }
     if (!chr_opt_bool(o, "ipv4", !chr_opt(o, "ipv6"), &v4, errp) ||
@@ -101,7 +101,7 @@ bool socket_parse(ChrSocket *s, const ChrOpts *o, Error **errp)
     bool inet = host || chr_opt(o, "port");
 
     if (!!path + inet + !!fd != 1) {
-        error_setg(errp, "chardev: socket: exactly one of 'path', 'fd' and 'host' is required");
+        error_setg(errp, "exactly one of 'path', 'fd' and 'host' is required");
         return false;
     }
     if (chr_opt(o, "abstract") && !path) {
@@ -152,13 +152,15 @@ static bool listen_unix(ChrSocket *s, Error **errp)
     os_files_lock();
     s->listen_fd = new_socket(AF_UNIX, 0);
     bool ok = s->listen_fd >= 0 && bind(s->listen_fd, (struct sockaddr *)&s->un, s->un_len) == 0;
-    if (!ok) {
-        error_setg_errno(errp, errno, "Failed to bind socket to %s", s->path);
-    } else if (!s->abstract) {
+    int err = errno;
+    if (ok && !s->abstract) {
         os_remove_at_exit(s->path);
         s->unlink_path = true;
     }
     os_files_unlock();
+    if (!ok) { /* not before: it may end the process, which takes the lock */
+        error_setg_errno(errp, err, "Failed to bind socket to %s", s->path);
+    }
     return ok;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include "qemu/file.h"
 #include "qemu/user-object.h"
 
 #define BLOCK_ALIGN (2 * MiB) /* what ram_block_new() aligns to */
@@ -67,7 +68,7 @@ static int open_file(const char *path, uint64_t size, Error **errp)
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         fd = open_in_directory(path, errp);
     } else {
-        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        fd = startup_file_open(path, O_RDWR | O_CREAT, 0600);
         if (fd < 0) {
             error_setg_errno(errp, errno, "can't open backing store %s for guest RAM", path);
         }
@@ -79,12 +80,17 @@ static int open_file(const char *path, uint64_t size, Error **errp)
         (uint64_t)st.st_size < size) {
         error_setg(errp, "backing store size 0x%" PRIx64 " does not match 'size' option 0x%" PRIx64,
                    (uint64_t)st.st_size, size);
-    } else if (S_ISREG(st.st_mode) && (uint64_t)st.st_size < size &&
-               ftruncate(fd, (off_t)size) < 0) {
-        error_setg_errno(errp, errno, "can't give backing store %s %" PRIu64 " bytes", path, size);
-    } else {
+        close(fd);
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size >= size) {
         return fd;
     }
+    startup_file_grows(fd, st.st_size);
+    if (ftruncate(fd, (off_t)size) == 0) {
+        return fd;
+    }
+    error_setg_errno(errp, errno, "can't give backing store %s %" PRIu64 " bytes", path, size);
     close(fd);
     return -1;
 }

@@ -8,6 +8,7 @@
 #include "monitor/qtest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include "event/event.h"
 #include "hw/device.h"
 #include "memory/memory.h"
+#include "qemu/file.h"
 
 #define MAX_LINE  (64 * MiB)
 #define MAX_WORDS 6
@@ -539,7 +541,8 @@ bool qtest_server_start(Chardev *chr, const char *log, Error **errp)
     if (!log) {
         s->log = stderr;
     } else if (strcmp(log, "none")) {
-        s->log = fopen(log, "w");
+        int fd = startup_file_open(log, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+        s->log = fd < 0 ? NULL : fdopen(fd, "w");
         if (!s->log) {
             error_setg_errno(errp, errno, "-qtest-log %s: cannot write", log);
             return false;

@@ -2,6 +2,7 @@
 /* The walk over the command line. */
 #include "qemu/cmdline.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static bool parse_group(CmdlineUse *use, Error **errp)
 
 bool cmdline_parse(int argc, char **argv,
                    bool (*fn)(const CmdlineUse *use, void *opaque, Error **errp), void *opaque,
-                   bool (*own_help)(QemuOptionIndex index))
+                   void (*own_help)(const CmdlineUse *use))
 {
     Cmdline c;
     CmdlineUse use;
@@ -123,10 +124,12 @@ bool cmdline_parse(int argc, char **argv,
     while ((r = cmdline_next(&c, &use, &err)) > 0) {
         error_loc_push(use.given, use.arg);
         bool ok = !use.option->group || parse_group(&use, &err);
-        if (ok && use.opts && qemu_opts_has_help(use.opts) &&
-            !(own_help && own_help(use.option->index))) {
+        if (ok && own_help) {
+            own_help(&use);
+        }
+        if (ok && use.opts && qemu_opts_has_help(use.opts)) {
             qemu_opts_print_help(qemu_opts_list(use.opts));
-            exit(0);
+            cmdline_exit_printed(0);
         }
         ok = ok && (!fn || fn(&use, opaque, &err));
         if (!ok) {
@@ -142,6 +145,20 @@ bool cmdline_parse(int argc, char **argv,
         return false;
     }
     return true;
+}
+
+void cmdline_exit_printed(int status)
+{
+    bool failed = ferror(stdout);
+
+    errno = 0;
+    failed = fclose(stdout) != 0 || failed;
+    if (failed) {
+        error_report("cannot write to standard output%s%s", errno ? ": " : "",
+                     errno ? strerror(errno) : "");
+        status = 1;
+    }
+    exit(status);
 }
 
 void cmdline_print_version(void)

@@ -202,12 +202,100 @@ static void write_stderr(const GString *line)
     }
 }
 
+/*
+ * What somebody gave may be a megabyte: it is told by its beginning. A path is hardly ever longer
+ * than WORD_MAX, and a message never longer than TEXT_MAX but for what it quotes.
+ */
+#define WORD_MAX   256
+#define WORD_SHOWN 120
+#define TEXT_MAX   4000
+
+/* len bytes of text, or fewer: whole characters. */
+static void append_head(GString *line, const char *text, size_t len)
+{
+    while (len && ((unsigned char)text[len] & 0xc0) == 0x80) {
+        len--;
+    }
+    g_string_append_len(line, text, (gssize)len);
+}
+
+static void append_word(GString *line, const char *word, size_t len)
+{
+    size_t end = len;
+
+    if (len <= WORD_MAX) {
+        g_string_append_len(line, word, (gssize)len);
+        return;
+    }
+    while (end > WORD_SHOWN && strchr("':,;)", word[end - 1])) {
+        end--; /* belongs to the message */
+    }
+    append_head(line, word, WORD_SHOWN);
+    g_string_append(line, "...");
+    g_string_append_len(line, word + end, (gssize)(len - end));
+}
+
+static void append_text(GString *line, const char *text)
+{
+    GString *all = g_string_new(NULL);
+
+    while (*text) {
+        size_t word = strcspn(text, " \n");
+
+        append_word(all, text, word);
+        text += word;
+        if (*text) {
+            g_string_append_c(all, *text++);
+        }
+    }
+    if (all->len > TEXT_MAX) {
+        append_head(line, all->str, TEXT_MAX / 2);
+        g_string_append(line, "...");
+        text = all->str + all->len - TEXT_MAX / 4;
+        g_string_append(line, text + strcspn(text, " "));
+    } else {
+        g_string_append(line, all->str);
+    }
+    g_string_free(all, TRUE);
+}
+
+/* Messages that begin with the option need nobody to say it again. */
+static bool begins_with_option(const char *text, const char *opt)
+{
+    size_t len;
+
+    opt += strspn(opt, "-");
+    len = strlen(opt);
+    return *text == '-' && !strncmp(text + 1, opt, len) && strchr(" :,", text[1 + len]);
+}
+
+static void append_loc(GString *line, const ErrorLoc *loc)
+{
+    size_t from;
+
+    g_string_append_printf(line, "%s%s", loc->opt, loc->val ? " " : "");
+    from = line->len;
+    if (loc->val && strlen(loc->val) > WORD_MAX) {
+        append_head(line, loc->val, WORD_SHOWN);
+        g_string_append(line, "...");
+    } else if (loc->val) {
+        g_string_append(line, loc->val);
+    }
+    for (; from < line->len; from++) { /* one line, whatever was given */
+        if ((unsigned char)line->str[from] < ' ') {
+            line->str[from] = '?';
+        }
+    }
+    g_string_append(line, ": ");
+}
+
 static void report(const char *severity, const char *hint, const char *fmt, va_list ap)
     QEMU_PRINTF(3, 0);
 static void report(const char *severity, const char *hint, const char *fmt, va_list ap)
 {
     rtcheck_helper_only("error_report");
     GString *line = g_string_new(NULL);
+    char *text = g_strdup_vprintf(fmt, ap);
 
     if (timestamps) {
         append_timestamp(line);
@@ -217,11 +305,13 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
     }
     g_string_append_printf(line, "%s: ", progname);
     for (unsigned i = 0; i < MIN(loc_count, LOC_DEPTH); i++) {
-        const ErrorLoc *loc = &loc_stack[i];
-        g_string_append_printf(line, loc->val ? "%s %s: " : "%s: ", loc->opt, loc->val);
+        if (!begins_with_option(text, loc_stack[i].opt)) {
+            append_loc(line, &loc_stack[i]);
+        }
     }
     g_string_append(line, severity);
-    g_string_append_vprintf(line, fmt, ap);
+    append_text(line, text);
+    g_free(text);
     g_string_append_c(line, '\n');
     if (hint && *hint) {
         g_string_append(line, hint);

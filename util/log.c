@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "qemu/file.h"
 #include "qemu/thread.h"
 
 /* D. Vyukov's bounded queue: seq says whose turn a slot is. */
@@ -281,7 +282,7 @@ bool qemu_log_open(const char *path, Error **errp)
         mark ? g_strdup_printf("%.*s%d%s", (int)(mark - path), path, (int)getpid(), mark + 2)
              : g_strdup(path);
     struct stat st;
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
+    int fd = startup_file_open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0644);
     if (fd < 0) {
         int err = errno;
         if (err == ENXIO && stat(name, &st) == 0 && S_ISFIFO(st.st_mode)) {

@@ -144,6 +144,36 @@ bool qemu_opts_foreach(QemuOptsList *list, bool (*fn)(QemuOpts *opts, void *opaq
     return true;
 }
 
+static void append_value(GString *text, const char *value)
+{
+    for (; *value; value++) {
+        g_string_append(text, *value == ',' ? "," : "");
+        g_string_append_c(text, *value);
+    }
+}
+
+char *qemu_opts_text(const QemuOpts *opts)
+{
+    const char *implied = opts->list->implied_opt_name;
+    GString *text = g_string_new(NULL);
+
+    for (const QemuOpt *o = opts->first; o; o = o->next) {
+        if (implied && !strcmp(o->key, implied)) {
+            append_value(text, o->value);
+        }
+    }
+    if (opts->id) {
+        g_string_append_printf(text, "%sid=%s", text->len ? "," : "", opts->id);
+    }
+    for (const QemuOpt *o = opts->first; o; o = o->next) {
+        if (!implied || strcmp(o->key, implied)) {
+            g_string_append_printf(text, "%s%s=", text->len ? "," : "", o->key);
+            append_value(text, o->value);
+        }
+    }
+    return g_string_free(text, FALSE);
+}
+
 /* ---- Keys and values ---- */
 
 static const QemuOptDesc *find_desc(const QemuOptsList *list, const char *key)

@@ -2,6 +2,7 @@
 /* -object secret: passwords and keys, from the option itself or a file. */
 #include <glib.h>
 #include <string.h>
+#include "qemu/file.h"
 #include "qemu/user-object.h"
 
 #define SECRET_MAX (1 * MiB)
@@ -11,24 +12,6 @@ typedef struct Secret {
     uint8_t *data;
     size_t len;
 } Secret;
-
-static bool read_file(const char *path, gchar **text, gsize *len, Error **errp)
-{
-    GError *gerr = NULL;
-
-    if (!g_file_get_contents(path, text, len, &gerr)) {
-        error_setg(errp, "Unable to read %s: %s", path, gerr->message);
-        g_error_free(gerr);
-        return false;
-    }
-    if (*len > SECRET_MAX) {
-        error_setg(errp, "Unable to read %s: a secret has at most %llu bytes", path,
-                   (unsigned long long)SECRET_MAX);
-        g_free(*text);
-        return false;
-    }
-    return true;
-}
 
 /* Only the alphabet, padding and white space; at least one byte. */
 static bool decode_base64(gchar **text, gsize *len, Error **errp)
@@ -71,7 +54,7 @@ static bool secret_complete(UserObject *obj, Error **errp)
         text = g_strdup(data);
         len = strlen(data);
         qemu_opt_unset(obj->opts, "data"); /* not to be read back */
-    } else if (!read_file(file, &text, &len, errp)) {
+    } else if (!file_read_all(file, SECRET_MAX, &text, &len, errp)) {
         return false;
     }
     if (format && !strcmp(format, "base64") && !decode_base64(&text, &len, errp)) {

@@ -67,16 +67,16 @@ static const UserObjectType *check(QemuOpts *opts, Error **errp)
     const UserObjectType *type;
 
     if (!name) {
-        error_setg(errp, "Parameter 'qom-type' is missing");
+        error_setg(errp, "Parameter 'qom-type' is missing; '-object help' lists the types");
         return NULL;
     }
     type = user_object_type_find(name);
     if (!type) {
-        error_setg(errp, "Parameter 'qom-type' does not accept value '%s'", name);
+        error_setg(errp, "Parameter 'qom-type' does not accept value '%s'; '-object help' lists the types", name);
         return NULL;
     }
     if (!id) {
-        error_setg(errp, "Parameter 'id' is missing");
+        error_setg(errp, "Parameter 'id' is missing; add id=ID");
         return NULL;
     }
     if (user_object_find(id)) {

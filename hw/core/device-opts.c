@@ -160,7 +160,7 @@ DeviceState *device_add_from_opts(QemuOpts *opts, Error **errp)
         if (qemu_opts_has_help(opts)) {
             device_print_help();
         } else {
-            error_setg(errp, "Parameter 'driver' is missing");
+            error_setg(errp, "Parameter 'driver' is missing; '-device help' lists them");
         }
         return NULL;
     }
@@ -170,7 +170,7 @@ DeviceState *device_add_from_opts(QemuOpts *opts, Error **errp)
     }
     type = device_type_find(driver);
     if (!type) {
-        error_setg(errp, "'%s' is not a valid device model name", driver);
+        error_setg(errp, "'%s' is not a valid device model name; '-device help' lists them", driver);
         return NULL;
     }
     if (qemu_opts_has_help(opts)) {

@@ -46,13 +46,15 @@ int cmdline_next(Cmdline *c, CmdlineUse *use, Error **errp);
 /*
  * Walks all of it. An option with a group is parsed into it. Then fn is called for every option,
  * inside error_loc_push() for it; fn returns false and sets errp to stop. "help" as a value of a
- * group that knows its keys prints them and exits with status 0, unless fn wants to see it itself
- * (own_help). Returns false after it has reported the error: the caller exits with status 1.
+ * group that knows its keys prints them and exits with status 0; own_help (NULL: none) is called
+ * before and prints itself what it knows better. Returns false after it has reported the error: the caller exits with status 1.
  */
 bool cmdline_parse(int argc, char **argv,
                    bool (*fn)(const CmdlineUse *use, void *opaque, Error **errp), void *opaque,
-                   bool (*own_help)(QemuOptionIndex index));
+                   void (*own_help)(const CmdlineUse *use));
 
+/* Ends the process after its output was all that was asked for: with status 1 if it got lost. */
+QEMU_NORETURN void cmdline_exit_printed(int status);
 /* To stdout. */
 void cmdline_print_help(void);
 void cmdline_print_version(void);

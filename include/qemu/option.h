@@ -68,6 +68,8 @@ void qemu_opt_unset(QemuOpts *opts, const char *key);
 QemuOpts *qemu_opts_find(QemuOptsList *list, const char *id);
 const char *qemu_opts_id(const QemuOpts *opts);
 const QemuOptsList *qemu_opts_list(const QemuOpts *opts);
+/* The set as it would be written on a command line, for messages. g_free() takes it. */
+char *qemu_opts_text(const QemuOpts *opts);
 /* In order of the command line, until fn returns false. Returns what the last fn returned. */
 bool qemu_opts_foreach(QemuOptsList *list, bool (*fn)(QemuOpts *opts, void *opaque, Error **errp),
                        void *opaque, Error **errp);

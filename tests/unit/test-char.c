@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Character devices: files, pipes, terminals, the multiplexer, errors. */
+#include "qemu/file.h"
 #include "char-test.h"
 
 /* ---- Files ---- */
@@ -441,6 +442,7 @@ static void test_cleanup(void)
 int main(int argc, char **argv)
 {
     char_test_init(&argc, &argv);
+    startup_files_keep(); /* as on a machine that runs */
     g_test_add_func("/char/file/file", test_file);
     g_test_add_func("/char/file/log", test_log_and_null);
     g_test_add_func("/char/file/pipe", test_pipe);
