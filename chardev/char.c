@@ -488,12 +488,19 @@ void chr_fe_set_echo(ChrFrontend *fe, bool echo)
 
 /* ---- Life ---- */
 
+static void nothing(void *opaque)
+{
+}
+
 /* Is a post of ours on its way? The I/O helper runs until the end and gets to it; the other loops
  * may run no more. */
 static bool posts_pending(Chardev *chr)
 {
     while (chr->out_fixed && atomic_load(&chr->drain_post.pending)) {
         g_usleep(100);
+    }
+    if (chr->out_fixed && chr->out_loop) {
+        chr_call_sync(chr->out_loop, nothing, NULL); /* what it was in the midst of is done then */
     }
     return atomic_load(&chr->drain_post.pending) || atomic_load(&chr->pump_post.pending) ||
            atomic_load(&chr->writable_post.pending) || atomic_load(&chr->disconnect_post.pending);
