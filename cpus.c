@@ -364,7 +364,6 @@ static bool cpu_start_begin(CPUState *cpu, CpuStart *start, Error **errp)
     char name[24];
 
     *start = (CpuStart){ .cpu = cpu };
-    cpu->accel = current_accel;
     atomic_store(&cpu->pause_wanted, true);
     event_word_set(&cpu->control, CPU_REQ_STOP);
     snprintf(name, sizeof(name), "CPU %u/%s", cpu->index, current_accel->thread_name);

@@ -595,11 +595,11 @@ static void flush_all_cpus(void)
 {
     for (unsigned n = 0; n < MAX_CPUS; n++) {
         CPUState *cpu = cpu_get(n);
-
-        if (!cpu || !x86_cpu(cpu)->tcg || !x86_cpu(cpu)->tcg->mmu) {
+        if (!cpu) {
             continue;
         }
-        if (cpu == current_cpu) {
+        /* Others may be in the midst of being made: theirs is not looked at. */
+        if (cpu == current_cpu && x86_cpu(cpu)->tcg && x86_cpu(cpu)->tcg->mmu) {
             mmu_flush_everything(x86_cpu(cpu)->tcg->mmu);
         }
         cpu_request(cpu, CPU_REQ_TLB_FLUSH);
