@@ -20,6 +20,7 @@
 #include "monitor/qtest.h"
 #include "qemu/cmdline.h"
 #include "qemu/config.h"
+#include "qemu/cutils.h"
 #include "qemu/file.h"
 #include "qemu/log.h"
 #include "qemu/opts.h"
@@ -203,6 +204,33 @@ static uint64_t default_ram_size(void)
     return size;
 }
 
+static void configure_memory(MachineConfig *cfg)
+{
+    QemuOpts *opts = qemu_find_opts_singleton("memory");
+    char *text = opts ? qemu_opts_text(opts) : NULL, least[24];
+
+    error_loc_push("-m", text);
+    opts_parse_memory(opts, default_ram_size(), MAX_RAM, &cfg->ram_size, &error_fatal);
+    if (cfg->ram_size < current_machine->min_ram_size) {
+        error_report("machine '%s' needs at least %s of memory", current_machine->name,
+                     qemu_format_size(current_machine->min_ram_size, least, sizeof(least)));
+        exit(1);
+    }
+    error_loc_pop();
+    g_free(text);
+}
+
+static void configure_smp(MachineConfig *cfg)
+{
+    QemuOpts *opts = qemu_find_opts_singleton("smp-opts");
+    char *text = opts ? qemu_opts_text(opts) : NULL;
+
+    error_loc_push("-smp", text);
+    opts_parse_smp(opts, current_machine->max_cpus, current_machine->name, &cfg->smp, &error_fatal);
+    error_loc_pop();
+    g_free(text);
+}
+
 static void configure_machine(void)
 {
     MachineConfig *cfg = &machine_config;
@@ -215,10 +243,8 @@ static void configure_machine(void)
     cfg->defaults = !args.nodefaults;
     cfg->acpi = machine_opts.acpi && !args.no_acpi;
     cfg->hpet = machine_opts.hpet && !args.no_hpet;
-    opts_parse_memory(qemu_find_opts_singleton("memory"), default_ram_size(), MAX_RAM,
-                      &cfg->ram_size, &error_fatal);
-    opts_parse_smp(qemu_find_opts_singleton("smp-opts"), current_machine->max_cpus,
-                   current_machine->name, &cfg->smp, &error_fatal);
+    configure_memory(cfg);
+    configure_smp(cfg);
     if (args.uuid) {
         cfg->uuid_set = opts_parse_uuid(args.uuid, cfg->uuid, &error_fatal);
     }

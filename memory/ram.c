@@ -132,7 +132,8 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
     rb->fd = fd;
     rb->host = map_aligned(rb->size, flags, fd);
     if (!rb->host || !alloc_arrays(rb) || ((flags & RAM_PREALLOC) && !prealloc(rb))) {
-        error_setg_errno(errp, errno, "Cannot get %llu MiB of host memory for '%s'",
+        error_setg_errno(errp, errno, "Cannot get %llu MiB of host memory for '%s' (make -m "
+                         "smaller, free memory on the host, or raise its limit, 'ulimit -v')",
                          (unsigned long long)DIV_ROUND_UP(size, MiB), idstr);
         unmap_all(rb);
         free(rb);

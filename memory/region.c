@@ -156,6 +156,23 @@ void memory_region_del_subregion(MemoryRegion *container, MemoryRegion *mr)
     memory_transaction_commit();
 }
 
+const char *memory_region_taken(MemoryRegion *container, hwaddr first, hwaddr last, hwaddr *from,
+                                hwaddr *to)
+{
+    const char *name = NULL;
+
+    memory_map_lock();
+    for (const MemoryRegion *mr = container->first_child; mr && !name; mr = mr->next_sibling) {
+        if (mr->enabled && mr->addr <= last && first <= mr->addr + (mr->size - 1)) {
+            name = mr->name;
+            *from = mr->addr;
+            *to = mr->addr + (mr->size - 1);
+        }
+    }
+    memory_map_unlock();
+    return name;
+}
+
 void memory_region_set_enabled(MemoryRegion *mr, bool enabled)
 {
     memory_transaction_begin();

@@ -33,7 +33,14 @@ static bool parse_format(Dump *d, const char **s)
     }
     (*s)++;
     if (g_ascii_isdigit(**s)) {
-        d->count = (unsigned)MIN(strtoul(*s, &end, 10), MAX_COUNT);
+        unsigned long count = strtoul(*s, &end, 10);
+
+        if (count > MAX_COUNT) {
+            monitor_printf(d->mon, "Error: the count of %.*s is too large; at most %u\n",
+                           (int)MIN(end - *s, 24), *s, MAX_COUNT);
+            return false;
+        }
+        d->count = (unsigned)count;
         *s = end;
     }
     for (; **s && **s != ' '; (*s)++) {

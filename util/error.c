@@ -92,7 +92,9 @@ void error_setg_errno(Error **errp, int os_errno, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    error_vset(errp, ERROR_CLASS_GENERIC_ERROR, g_strerror(os_errno), fmt, ap);
+    const char *why = os_errno == EMFILE ? "Too many open files; raise their limit, 'ulimit -n'"
+                                         : g_strerror(os_errno);
+    error_vset(errp, ERROR_CLASS_GENERIC_ERROR, why, fmt, ap);
     va_end(ap);
 }
 
@@ -259,14 +261,17 @@ static void append_text(GString *line, const char *text)
     g_string_free(all, TRUE);
 }
 
-/* Messages that begin with the option need nobody to say it again. */
-static bool begins_with_option(const char *text, const char *opt)
+/* What follows the option in a message that begins with it, else NULL. */
+static const char *after_option(const char *text, const char *opt)
 {
     size_t len;
 
     opt += strspn(opt, "-");
     len = strlen(opt);
-    return *text == '-' && !strncmp(text + 1, opt, len) && strchr(" :,", text[1 + len]);
+    if (*text != '-' || strncmp(text + 1, opt, len) || !strchr(" :,", text[1 + len])) {
+        return NULL;
+    }
+    return text + 1 + len;
 }
 
 static void append_loc(GString *line, const ErrorLoc *loc)
@@ -296,6 +301,7 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
     rtcheck_helper_only("error_report");
     GString *line = g_string_new(NULL);
     char *text = g_strdup_vprintf(fmt, ap);
+    const char *rest = text;
 
     if (timestamps) {
         append_timestamp(line);
@@ -305,12 +311,19 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
     }
     g_string_append_printf(line, "%s: ", progname);
     for (unsigned i = 0; i < MIN(loc_count, LOC_DEPTH); i++) {
-        if (!begins_with_option(text, loc_stack[i].opt)) {
-            append_loc(line, &loc_stack[i]);
+        const ErrorLoc *loc = &loc_stack[i];
+        const char *after = after_option(rest, loc->opt);
+
+        if (after && g_str_has_prefix(after, ": ") && loc->val) {
+            rest = after + 2; /* the place says the value too */
+            after = NULL;
+        }
+        if (!after) {
+            append_loc(line, loc);
         }
     }
     g_string_append(line, severity);
-    append_text(line, text);
+    append_text(line, rest);
     g_free(text);
     g_string_append_c(line, '\n');
     if (hint && *hint) {

@@ -120,10 +120,15 @@ static bool smp_check(const SmpTopology *t, unsigned max_cpus, const char *machi
                    machine, max_cpus);
         return false;
     }
+    if (product == 0) { /* what was left out had to be less than one */
+        error_setg(errp, "-smp: %u CPUs are fewer than the topology has places; give more CPUs, or fewer "
+                         "sockets, dies, cores or threads", t->maxcpus);
+        return false;
+    }
     if (product != t->maxcpus) {
         error_setg(errp,
                    "-smp: sockets (%u) * dies (%u) * cores (%u) * threads (%u) is %" PRIu64
-                   ", but must be maxcpus (%u)",
+                   ", but must be maxcpus (%u); give numbers whose product it is, or leave some out",
                    t->sockets, t->dies, t->cores, t->threads, product, t->maxcpus);
         return false;
     }

@@ -605,7 +605,8 @@ static bool thread_create(QemuThread *t, void *(*fn)(void *), void *arg, Error *
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (err) {
-        error_setg_errno(errp, err, "cannot make thread '%s'", t->name);
+        error_setg_errno(errp, err, "cannot make thread '%s' (limits: 'ulimit -u', 'ulimit -v', "
+                                    "pids.max of the cgroup)", t->name);
         return false;
     }
     event_word_wait(&start.done, INT64_MAX);

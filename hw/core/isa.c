@@ -6,7 +6,8 @@
 /* Ranges in use, so that two cards at one address are refused as on the command line, not later
  * by a guest that reads nonsense. Start-up and hot plug only, from one thread at a time. */
 typedef struct IsaClaim {
-    DeviceState *dev;
+    DeviceState *dev; /* NULL: reserved for owner */
+    const char *owner;
     MemoryRegion *mr;
     uint32_t first, last;
 } IsaClaim;
@@ -65,25 +66,54 @@ IrqLine isa_irq(DeviceState *dev, unsigned n)
     return bus->irq[n];
 }
 
+static void refuse_taken(DeviceState *dev, const IsaClaim *want, const char *owner, hwaddr first,
+                         hwaddr last, Error **errp)
+{
+    error_setg(errp, "%s: ports 0x%x-0x%x are taken by %s (0x%x-0x%x); choose others", dev->type->name,
+               want->first, want->last, owner, (unsigned)first, (unsigned)last);
+}
+
+/* By another card, by what the board maps itself, or by what firmware is about to map. */
+static bool is_taken(DeviceState *dev, const IsaClaim *want, Error **errp)
+{
+    hwaddr first, last;
+    const char *owner;
+
+    for (guint i = 0; i < claims->len; i++) {
+        IsaClaim *c = &g_array_index(claims, IsaClaim, i);
+
+        if (c->first <= want->last && want->first <= c->last) {
+            refuse_taken(dev, want, c->dev ? c->dev->type->name : c->owner, c->first, c->last, errp);
+            return true;
+        }
+    }
+    owner = memory_region_taken(io_root(), want->first, want->last, &first, &last);
+    if (owner) {
+        refuse_taken(dev, want, owner, first, last, errp);
+    }
+    return owner != NULL;
+}
+
 bool isa_map_ports(DeviceState *dev, MemoryRegion *mr, uint16_t port, Error **errp)
 {
-    IsaClaim claim = { dev, mr, port, port + (uint32_t)mr->size - 1 };
+    IsaClaim claim = { .dev = dev, .mr = mr, .first = port, .last = port + (uint32_t)mr->size - 1 };
 
     if (claim.last > UINT16_MAX) {
         error_setg(errp, "%s: ports 0x%x-0x%x go beyond 0xffff", dev->type->name, claim.first,
                    claim.last);
         return false;
     }
-    for (guint i = 0; i < claims->len; i++) {
-        IsaClaim *c = &g_array_index(claims, IsaClaim, i);
-
-        if (c->first <= claim.last && claim.first <= c->last) {
-            error_setg(errp, "%s: ports 0x%x-0x%x are taken by %s (0x%x-0x%x)", dev->type->name,
-                       claim.first, claim.last, c->dev->type->name, c->first, c->last);
-            return false;
-        }
+    if (is_taken(dev, &claim, errp)) {
+        return false;
     }
     g_array_append_val(claims, claim);
     memory_region_add_subregion(io_root(), port, mr, 0);
     return true;
+}
+
+void isa_reserve_ports(const char *owner, uint16_t first, uint16_t last)
+{
+    IsaClaim claim = { .owner = owner, .first = first, .last = last };
+
+    g_array_append_val(claims, claim);
 }

@@ -204,8 +204,8 @@ static bool set_chardev(DeviceState *dev, const Property *p, const char *value, 
     Chardev *chr = chardev_find(value);
 
     if (!chr) {
-        error_setg(errp, "Property '%s.%s' can't find value '%s'", dev->type->name, p->name,
-                   value);
+        error_setg(errp, "Property '%s.%s' can't find value '%s'; make it with -chardev", dev->type->name,
+                   p->name, value);
         return false;
     }
     *(Chardev **)property_ptr(dev, p) = chr;
@@ -219,7 +219,8 @@ bool device_set_prop(DeviceState *dev, const char *name, const char *value, Erro
     uint64_t size;
 
     if (!p) {
-        error_setg(errp, "Property '%s.%s' not found", dev->type->name, name);
+        error_setg(errp, "Property '%s.%s' not found; '-device %s,help' lists them", dev->type->name,
+                   name, dev->type->name);
         return false;
     }
     switch (p->kind) {

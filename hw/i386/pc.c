@@ -19,11 +19,6 @@ static PcState the_pc;
 static bool pc_memory_init(PcState *pc, Error **errp)
 {
     uint64_t size = pc->cfg->ram_size;
-    if (size < MiB) {
-        error_setg(errp, "-m %llu: machine 'pc' needs at least 1 MiB of memory (%llu bytes)",
-                   (unsigned long long)size, (unsigned long long)MiB);
-        return false;
-    }
     pc->below_4g = pc_ram_below_4g(size);
     pc->ram = pc->cfg->ram ? pc->cfg->ram : ram_block_new("pc.ram", size, 0, -1, errp);
     if (!pc->ram) {
@@ -138,6 +133,7 @@ static bool pc_pm_init(PcState *pc, Error **errp)
     }
     pc->pm = pci_function(pc, "PIIX4_PM", "01.3", false);
     piix4_pm_set_sci(pc->pm, pc_gsi_line(ACPI_SCI_IRQ, PC_SOURCE_SCI));
+    isa_reserve_ports("PIIX4_PM", PIIX4_PM_IO, PIIX4_PM_IO + 0x3f); /* the guest maps it */
     return device_realize(pc->pm, &pc->pci->bus, errp);
 }
 
@@ -262,5 +258,6 @@ const MachineType machine_pc = {
     .default_cpu = "qemu64",
     .default_ram_id = "pc.ram",
     .default_ram_size = 128 * MiB,
+    .min_ram_size = MiB,
     .init = pc_init,
 };

@@ -37,7 +37,7 @@ typedef struct MachineType {
     unsigned max_cpus;
     const char *default_cpu;
     const char *default_ram_id;
-    uint64_t default_ram_size;
+    uint64_t default_ram_size, min_ram_size;
     /*
      * Start-up. Makes RAM, sets `irqchip`, makes devices, loads firmware and kernel. vCPUs are made
      * by vl.c right after (cfg->smp.cpus of them, irqchip->cpu_init for each), and the machine is

@@ -176,6 +176,9 @@ void memory_region_init_alias(MemoryRegion *mr, const char *name, MemoryRegion *
 void memory_region_add_subregion(MemoryRegion *container, hwaddr addr, MemoryRegion *mr,
                                  int priority);
 void memory_region_del_subregion(MemoryRegion *container, MemoryRegion *mr);
+/* The name of an enabled child that has one of first..last, and where it is; NULL: all are free. */
+const char *memory_region_taken(MemoryRegion *container, hwaddr first, hwaddr last, hwaddr *from,
+                                hwaddr *to);
 void memory_region_set_enabled(MemoryRegion *mr, bool enabled);
 void memory_region_set_readonly(MemoryRegion *mr, bool readonly);
 void memory_region_set_address(MemoryRegion *mr, hwaddr addr);

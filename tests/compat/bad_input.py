@@ -205,6 +205,92 @@ def a_socket_in_use_stays():
         assert os.path.exists(d('socket'))
 
 
+# ---- Ports that are taken ----
+
+PROFILES = ('-realtime', 'id=a,policy=other,mlock=off', '-realtime', 'id=b,policy=other,mlock=off')
+
+
+def devices_do_not_share_ports():
+    exit_dev, con = 'isa-debug-exit,iobase=', 'isa-debugcon,chardev=n,iobase='
+    for device, owner, where in (
+            (exit_dev + '0x3f8', 'isa-serial', '0x3f8-0x3ff'), (exit_dev + '0xcf8', 'pci-config', '0xcf8'),
+            (exit_dev + '0xcff', 'pci-config', '0xcfc'), (exit_dev + '0x80', 'ioport80', '0x80'),
+            (exit_dev + '0xf1', 'ioportF0', '0xf0'), (exit_dev + '0x510', 'fwcfg', '0x510'),
+            (exit_dev + '0x514', 'fwcfg', '0x514'), (exit_dev + '0x64', 'i8042', '0x64'),
+            (exit_dev + '0x70', 'mc146818rtc', '0x70'), (exit_dev + '0x20', 'isa-i8259', '0x20'),
+            (exit_dev + '0x40,iosize=4', 'isa-pit', '0x40'), (exit_dev + '0x92', 'port92', '0x92'),
+            (exit_dev + '0xb2', 'apm-io', '0xb2'), (exit_dev + '0x604', 'PIIX4_PM', '0x600-0x63f'),
+            (con + '0x3f8', 'isa-serial', '0x3f8'), (con + '0xcf8', 'pci-config', '0xcf8'),
+            (con + '0xf4', 'isa-debug-exit', '0xf4'), ('realtime-switch,iobase=0xf4', 'isa-debug-exit', '0xf4')):
+        refused([*BASE, '-serial', 'null', '-chardev', 'null,id=n', '-device', exit_dev + '0xf4,iosize=4', *PROFILES,
+                 '-device', device], '-device ' + device.split(',')[0], device.split(',')[0] + ': ports',
+                f'taken by {owner}', where, 'choose others')
+
+
+def the_usual_ports_are_free():
+    with runs('-serial', 'null', '-serial', 'null', '-chardev', 'null,id=n', '-chardev', 'null,id=m', '-device',
+              'isa-debug-exit', '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x04', '-device',
+              'isa-debugcon,iobase=0x402,chardev=n', '-device', 'isa-debugcon,iobase=0xe9,chardev=m', '-device',
+              'pc-testdev', *PROFILES, '-device', 'realtime-switch') as g:
+        text = g.qmp.cmd('human-monitor-command', **{'command-line': 'info qtree'})
+        for port in ('0x501-', '0xf4-0xf7', '0x402-', '0xe9-', '0xe0-'):
+            assert 'port ' + port in text or ', port ' + port in text, (port, text)
+
+
+# ---- Messages ----
+
+def messages_name_option_value_and_remedy():
+    long = 'x' * 100000
+    for args, words in (
+            (['-chardev', ''], ('-chardev', 'no backend', '-chardev help')),
+            (['-chardev', 'foo,id=x'], ('-chardev foo,id=x', '-chardev help')),
+            (['-chardev', 'file,id=x'], ('-chardev file,id=x', 'path=FILE')),
+            (['-device', 'foo,addr=3'], ('-device foo,addr=3', '-device help')),
+            (['-device', 'isa-serial,foo=1'], ('-device isa-serial,foo=1', 'isa-serial,help')),
+            (['-device', 'isa-serial,index=x'], ('-device isa-serial,index=x', 'integer')),
+            (['-device', 'isa-serial,chardev=x'], ('-device isa-serial,chardev=x', '-chardev')),
+            (['-object', 'foo,id=x'], ('-object foo,id=x', '-object help')),
+            (['-object', 'secret,id=x'], ('-object secret,id=x', "'file' or 'data'")),
+            (['-mon', 'x,mode=foo'], ('-mon', 'chardev=x', '-chardev')),
+            (['-cpu', 'qemu64,foo=1'], ('-cpu qemu64,foo=1', '-cpu help')),
+            (['-cpu', 'foo'], ('-cpu foo', '-cpu help')),
+            (['-machine', 'foo'], ('-machine foo', '-machine help')),
+            (['-machine', 'pc,hpet=maybe'], ('-machine pc,hpet=maybe', "'on' or 'off'")),
+            (['-action', 'reboot=foo'], ('-action reboot=foo', 'reset, shutdown')),
+            (['-display', 'foo'], ('-display foo', 'use none')),
+            (['-m', '1k'], ('-m 1k', 'at least 1 MiB')), (['-m', '4k'], ('-m 4k', 'at least 1 MiB')),
+            (['-smp', '2,dies=3'], ('-smp 2,dies=3', 'give more CPUs')),
+            (['-smp', '3,cores=2'], ('-smp 3,cores=2', 'must be maxcpus (3)')),
+            (['-cpu', long], ('-cpu xxx', 'x...: unknown CPU model')),
+            (['-device', long], ('-device xxx', "x...' is not a valid device")),
+            (['-' + long], ('-xxx', 'x...: invalid option')),
+            (['-name', f'a,{long[:50000]}={long[:50000]}'], ('-name a,xxx', 'x...')),
+            (['-append', 'a b ' * 20000], ('-append a b a b', '...: only means something with -kernel'))):
+        # The option's place is told once.
+        text = refused([*BASE, *args], *words)
+        assert text.count(f' {args[0]} ') + text.count(f' {args[0]}: ') <= 1 or 'x' * 99 in text, text
+        assert len(text) < 2500, len(text)
+    for args in (['-accel', 'foo'], ['-machine', 'accel=foo'], ['-accel', 'tcg,thread=foo']):
+        refused(['-display', 'none', *args], ' '.join(args))
+
+
+def limits_of_the_host_come_with_a_remedy():
+    for kind, value, words in ((resource.RLIMIT_AS, 400 << 20, ('MiB of host memory', '-m', 'ulimit -v')),
+                               (resource.RLIMIT_NOFILE, 12, ('Too many open files', 'ulimit -n'))):
+        refused(['-accel', 'tcg', '-display', 'none', '-S', '-m', '512'], *words,
+                preexec_fn=lambda k=kind, v=value: resource.setrlimit(k, (v, v)))
+
+
+def hmp_counts_are_not_cut():
+    with runs() as g:
+        def hmp(line):
+            return g.qmp.cmd('human-monitor-command', **{'command-line': line})
+        for count in ('65537', '100000000', '99999999999999999999999'):
+            text = hmp(f'xp /{count}xb 0')
+            assert 'Error' in text and count in text and '65536' in text, text
+        assert hmp('xp /65536xb 0').count('0x00') > 30000
+
+
 # ---- Output that gets lost ----
 
 def lost_help_is_an_error():
@@ -220,4 +306,6 @@ def lost_help_is_an_error():
 
 main(a_pid_file_is_no_other_file, a_stale_pid_file_is_taken_a_live_one_not, what_is_read_has_an_end,
      a_pipe_that_is_written_is_read, a_refused_start_makes_no_files, a_refused_start_empties_no_files,
-     a_start_empties_them_and_they_stay, a_socket_in_use_stays, lost_help_is_an_error)
+     a_start_empties_them_and_they_stay, a_socket_in_use_stays, lost_help_is_an_error,
+     devices_do_not_share_ports, the_usual_ports_are_free, messages_name_option_value_and_remedy,
+     limits_of_the_host_come_with_a_remedy, hmp_counts_are_not_cut)
