@@ -231,6 +231,15 @@ static void configure_smp(MachineConfig *cfg)
     g_free(text);
 }
 
+static void only_with_kernel(const char *option, const char *value)
+{
+    if (value && !machine_config.kernel) {
+        error_loc_push(option, value);
+        error_report("only means something with -kernel");
+        exit(1);
+    }
+}
+
 static void configure_machine(void)
 {
     MachineConfig *cfg = &machine_config;
@@ -257,14 +266,8 @@ static void configure_machine(void)
     cfg->rtc_clock = rtc.clock == RTC_CLOCK_HOST ? CLOCK_TYPE_HOST
                      : rtc.clock == RTC_CLOCK_RT ? CLOCK_TYPE_REALTIME
                                                  : CLOCK_TYPE_VIRTUAL;
-    if (cfg->append && !cfg->kernel) {
-        error_report("-append %s: only means something with -kernel", cfg->append);
-        exit(1);
-    }
-    if (cfg->initrd && !cfg->kernel) {
-        error_report("-initrd %s: only means something with -kernel", cfg->initrd);
-        exit(1);
-    }
+    only_with_kernel("-append", cfg->append);
+    only_with_kernel("-initrd", cfg->initrd);
 }
 
 /* ---- Host ---- */

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
-from guest import BINARY, Guest, main, skip  # noqa: E402
+from guest import BINARY, Guest, main  # noqa: E402
 
 BASE = ('-accel', 'tcg', '-m', '16', '-nodefaults', '-display', 'none')
 
