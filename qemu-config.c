@@ -85,6 +85,10 @@ static const QemuOptDesc overcommit_desc[] = {
     S("mem-lock", "lock memory: on, off or on-fault"),
     B("cpu-pm", "the guest may idle the host's CPU"), END
 };
+static const QemuOptDesc fw_cfg_desc[] = {
+    S("name", "name of the file, opt/..."), S("file", "file with its contents"),
+    S("string", "its contents"), END
+};
 static const QemuOptDesc action_desc[] = {
     S("reboot", "reset or shutdown"), S("shutdown", "poweroff or pause"),
     S("panic", "pause, shutdown, exit-failure or none"),
@@ -127,6 +131,7 @@ GROUP(overcommit_opts, "overcommit", NULL, true, overcommit_desc);
 GROUP(action_opts, "action", NULL, true, action_desc);
 GROUP(rtc_opts, "rtc", "base", true, rtc_desc);
 GROUP(msg_opts, "msg", NULL, true, msg_desc);
+GROUP(fw_cfg_opts, "fw_cfg", "name", false, fw_cfg_desc);
 GROUP(mon_opts, "mon", "chardev", false, mon_desc);
 GROUP(chardev_opts, "chardev", "backend", false, chardev_desc);
 GROUP(add_fd_opts, "add-fd", NULL, false, add_fd_desc);
@@ -139,6 +144,7 @@ static QemuOptsList *const builtin_groups[] = {
     &machine_opts, &accel_opts, &smp_opts, &memory_opts, &name_opts, &boot_opts,
     &global_opts, &realtime_opts, &overcommit_opts, &action_opts, &rtc_opts, &msg_opts,
     &mon_opts, &chardev_opts, &add_fd_opts, &device_opts, &object_opts,
+    &fw_cfg_opts,
 };
 static QemuOptsList *added_groups;
 

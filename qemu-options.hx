@@ -86,7 +86,11 @@ Set the system's UUID, in the form 8-4-4-4-12 of hexadecimal digits.
 -boot [order=LETTERS][,once=LETTERS][,menu=on|off][,splash-time=MS][,strict=on|off]
 @group boot-opts
 > order of boot devices for the firmware
-Tell the firmware in which order to try boot devices: a, b (floppies), c (disk), d (CD-ROM), n (network).
+Tell the firmware in which order to try boot devices: a, b (floppies), c (disk), d (CD-ROM), n (network). There are none of them yet, so that it has little to try.
+
+* once=LETTERS: the order for the first boot only.
+* menu=on, splash-time=MS: the firmware shows its boot menu, and waits so long for a key.
+* strict=on: the firmware stops if nothing that was named boots.
 
 -device DRIVER[,PROP=VALUE...]
 @group device
@@ -163,6 +167,11 @@ Give the kernel this command line.
 > firmware image
 Put this image below 4 GiB and start at its reset vector.
 
+-fw_cfg [name=]NAME,file=FILE|string=TEXT
+@group fw_cfg
+> give the guest a file by fw_cfg
+Give the guest a file NAME, which firmware and kernels read through the firmware configuration device (Linux: /sys/firmware/qemu_fw_cfg/by_name/NAME/raw). Its contents are those of FILE (at most 64 MiB), or TEXT without a final zero byte. The name has at most 55 bytes and should begin with "opt/", as others may mean something to firmware.
+
 -L DIRECTORY
 > where to look for firmware
 Look for firmware images in this directory first. May be given several times.
@@ -213,6 +222,24 @@ Connect a test program that drives devices.
 > log the qtest conversation
 Write what the test program says and hears to this file; "none" for nothing.
 
+-parallel none
+> no parallel port
+Accepted for compatibility, as there are no parallel ports.
+
+= Network and disks
+
+-nic none
+> no network adapter
+Accepted for compatibility, as there are no network adapters.
+
+-net none
+> the same as -nic none
+The same as "-nic none".
+
+-snapshot
+> write nothing to disk images; there are none
+Accepted for compatibility, as there are no disks to write to.
+
 = Display
 
 -display none
@@ -222,6 +249,18 @@ There is no display to choose yet but none.
 -nographic
 > serial port and monitor on the terminal, no display
 Connect the first serial port and a monitor to the terminal: Ctrl-A c switches between them, Ctrl-A x ends the machine.
+
+-vga none
+> no display adapter
+Accepted for compatibility, as there is no display adapter to choose but none.
+
+-vnc none
+> no VNC server
+Accepted for compatibility, as there is no VNC server.
+
+-k LAYOUT
+> keyboard layout of displays; no effect
+Accepted for compatibility: a keyboard layout (such as en-us) concerns displays, and there are none.
 
 -audiodev none,id=ID
 > an audio device that plays nothing
@@ -257,6 +296,10 @@ Set the start value of the machine's real-time clock (DATE as 2006-06-17T16:01:2
 -no-acpi
 > the same as -machine acpi=off
 Leave out the ACPI tables.
+
+-no-fd-bootchk
+> no check of a floppy's boot signature
+Accepted for compatibility: firmware is never told to check it.
 
 -no-hpet
 > the same as -machine hpet=off

@@ -44,7 +44,7 @@ static struct {
     bool enable_kvm, nodefaults, nographic, stopped, daemonize, no_acpi, no_hpet;
     const char *cpu, *kernel, *initrd, *append, *bios, *pidfile, *uuid, *log_items, *log_file;
     const char *debugcon, *qtest, *qtest_log;
-    GPtrArray *serials, *monitors, *qmps, *qmp_pretties, *globals;
+    GPtrArray *serials, *monitors, *qmps, *qmp_pretties;
 } args;
 
 static MachineOpts machine_opts;
@@ -136,6 +136,14 @@ static bool option_other(const CmdlineUse *use, Error **errp)
         return opts_check_display(use->arg, errp);
     case QEMU_OPTION_audiodev:
         return opts_check_audiodev(use->arg, errp);
+    case QEMU_OPTION_net:
+    case QEMU_OPTION_nic:
+    case QEMU_OPTION_vga:
+    case QEMU_OPTION_vnc:
+    case QEMU_OPTION_parallel:
+        return opts_check_none(use->option->name, use->arg, errp);
+    case QEMU_OPTION_k:
+        return opts_check_keyboard(use->arg, errp);
     case QEMU_OPTION_sandbox:
         return opts_check_sandbox(use->arg, errp);
     case QEMU_OPTION_action:
@@ -257,6 +265,7 @@ static void configure_machine(void)
     if (args.uuid) {
         cfg->uuid_set = opts_parse_uuid(args.uuid, cfg->uuid, &error_fatal);
     }
+    opts_parse_boot(qemu_find_opts_singleton("boot-opts"), &cfg->boot, &error_fatal);
     opts_parse_name(qemu_find_opts_singleton("name"), &name_opts, &error_fatal);
     cfg->name = name_opts.guest;
     opts_parse_rtc(qemu_find_opts_singleton("rtc"), &rtc, &error_fatal);
@@ -362,26 +371,9 @@ static void setup_log(void)
 
 /* ---- Options that make things ---- */
 
-typedef bool OptsFn(QemuOpts *opts, void *opaque, Error **errp);
-
-/* Messages say which use of the option they are about. */
-static bool one_use(QemuOpts *opts, void *opaque, Error **errp)
+static void each_use(const char *group, bool (*fn)(QemuOpts *opts, void *opaque, Error **errp))
 {
-    OptsFn *const *fn = opaque;
-    char *option = g_strconcat("-", qemu_opts_list(opts)->name, NULL);
-    char *text = qemu_opts_text(opts);
-
-    error_loc_push(option, text);
-    (*fn)(opts, NULL, &error_fatal);
-    error_loc_pop();
-    g_free(text);
-    g_free(option);
-    return true;
-}
-
-static void each_use(const char *group, OptsFn *fn)
-{
-    qemu_opts_foreach(qemu_find_opts(group, &error_abort), one_use, &fn, &error_fatal);
+    qemu_opts_foreach_located(qemu_find_opts(group, &error_abort), fn, NULL, &error_fatal);
 }
 
 /* ---- Objects ---- */
@@ -574,6 +566,7 @@ static void setup_machine(void)
     const char *model = args.cpu ? args.cpu : current_machine->default_cpu;
 
     os_startup_step("making the machine");
+    each_use("global", device_add_global);
     if (model) {
         error_loc_push("-cpu", model);
         x86_cpu_set_model(model, &error_fatal);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "qemu/config.h"
+#include "qemu/opts.h"
 
 static const CmdlineOption cmdline_options[] = {
 #include "util/qemu-options-table.h"
@@ -51,7 +52,9 @@ int cmdline_next(Cmdline *c, CmdlineUse *use, Error **errp)
     *use = (CmdlineUse){ .given = word };
     use->option = find_option(word + (word[1] == '-' ? 2 : 1));
     if (!use->option) {
-        error_setg(errp, "%s: invalid option; -help lists the valid ones", word);
+        const char *why = opts_why_absent(word + (word[1] == '-' ? 2 : 1));
+
+        error_setg(errp, "%s: %s", word, why ? why : "invalid option; -help lists the valid ones");
         return -1;
     }
     const char *following = c->next < c->argc ? c->argv[c->next] : NULL;

@@ -174,6 +174,25 @@ char *qemu_opts_text(const QemuOpts *opts)
     return g_string_free(text, FALSE);
 }
 
+bool qemu_opts_foreach_located(QemuOptsList *list,
+                               bool (*fn)(QemuOpts *opts, void *opaque, Error **errp),
+                               void *opaque, Error **errp)
+{
+    char *option = g_strconcat("-", list->name, NULL);
+    bool ok = true;
+
+    for (QemuOpts *o = list->first; o && ok; o = o->next) {
+        char *text = qemu_opts_text(o);
+
+        error_loc_push(option, text);
+        ok = fn(o, opaque, errp);
+        error_loc_pop();
+        g_free(text);
+    }
+    g_free(option);
+    return ok;
+}
+
 /* ---- Keys and values ---- */
 
 static const QemuOptDesc *find_desc(const QemuOptsList *list, const char *key)

@@ -8,4 +8,7 @@
 void property_set_defaults(DeviceState *dev);
 void property_free_all(DeviceState *dev);
 
+/* What -global says of its type. */
+void device_apply_globals(DeviceState *dev);
+
 #endif

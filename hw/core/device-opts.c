@@ -128,6 +128,49 @@ void device_print_type_help(const DeviceType *type)
     }
 }
 
+/* ---- -global ---- */
+
+static GPtrArray *globals; /* of QemuOpts; start-up only changes it */
+
+void device_apply_globals(DeviceState *dev)
+{
+    for (guint i = 0; globals && i < globals->len; i++) {
+        if (!strcmp(qemu_opt_get(globals->pdata[i], "driver"), dev->type->name)) {
+            /* It was tried before; what fails now is told when the device is used. */
+            device_set_prop(dev, qemu_opt_get(globals->pdata[i], "property"),
+                            qemu_opt_get(globals->pdata[i], "value"), NULL);
+        }
+    }
+}
+
+bool device_add_global(QemuOpts *opts, void *opaque, Error **errp)
+{
+    const char *driver = qemu_opt_get(opts, "driver"), *prop = qemu_opt_get(opts, "property");
+    const char *value = qemu_opt_get(opts, "value");
+    const DeviceType *type;
+
+    if (!driver || !prop || !value) {
+        error_setg(errp, "expected DRIVER.PROPERTY=VALUE");
+        return false;
+    }
+    type = device_type_find(driver);
+    if (!type) {
+        warn_report("no effect: there is no device '%s' in this program", driver);
+        return true;
+    }
+    DeviceState *dev = device_new(type);
+    bool ok = device_set_prop(dev, prop, value, errp);
+
+    device_free(dev);
+    if (ok && !globals) {
+        globals = g_ptr_array_new();
+    }
+    if (ok) {
+        g_ptr_array_add(globals, opts);
+    }
+    return ok;
+}
+
 /* ---- Creation ---- */
 
 static bool apply_opt(void *opaque, const char *key, const char *value, Error **errp)

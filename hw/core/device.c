@@ -64,6 +64,7 @@ DeviceState *device_new(const DeviceType *type)
 
     dev->type = type;
     property_set_defaults(dev);
+    device_apply_globals(dev);
     return dev;
 }
 

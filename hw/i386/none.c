@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Board "none": nothing but RAM at 0, for programs that ask the emulator about itself. */
+#include "qemu/config.h"
 #include "hw/machine.h"
 #include "memory/memory.h"
 
@@ -13,6 +14,10 @@ static bool none_init(const MachineConfig *cfg, Error **errp)
     }
     if (cfg->bios) {
         error_setg(errp, "-bios '%s': machine 'none' has no firmware", cfg->bios);
+        return false;
+    }
+    if (qemu_find_opts("fw_cfg", &error_abort)->first) {
+        error_setg(errp, "-fw_cfg: machine 'none' has no device to show it; leave it out");
         return false;
     }
     if (cfg->ram_size) {

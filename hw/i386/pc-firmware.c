@@ -85,8 +85,36 @@ static void cmos16(PcState *pc, uint8_t index, uint64_t v)
     rtc_set_memory(pc->rtc, (uint8_t)(index + 1), (uint8_t)(v >> 8));
 }
 
+/* Three nibbles: the floppy is 1, the disk 2, the CD-ROM 3, the network 4; 0: nothing. */
+static void cmos_boot_order(PcState *pc, const char *order)
+{
+    static const char devices[] = " acdn";
+    uint8_t nibble[3] = { 0 };
+
+    for (unsigned i = 0, n = 0; order[i] && n < 3; i++) {
+        const char *p = strchr(devices, order[i] == 'b' ? 'a' : order[i]);
+        if (p) {
+            nibble[n++] = (uint8_t)(p - devices);
+        }
+    }
+    rtc_set_memory(pc->rtc, 0x3d, (uint8_t)(nibble[1] << 4 | nibble[0]));
+    rtc_set_memory(pc->rtc, 0x38, (uint8_t)(nibble[2] << 4 | 1)); /* 1: no check of floppies */
+}
+
+/* once= is over at the second reset: the first is before the first instruction. */
+static void boot_order_reset(void *opaque)
+{
+    PcState *pc = opaque;
+    const BootOpts *boot = &pc->cfg->boot;
+
+    if (boot->once && pc->resets < 2 && ++pc->resets == 2) {
+        cmos_boot_order(pc, boot->order ? boot->order : "cad");
+    }
+}
+
 void pc_cmos_init(PcState *pc)
 {
+    const BootOpts *boot = &pc->cfg->boot;
     uint64_t above = pc->cfg->ram_size - pc->below_4g;
     cmos16(pc, 0x15, MIN(pc->below_4g / KiB, (uint64_t)640)); /* base memory, KiB */
     uint64_t ext = pc->below_4g > MiB ? (pc->below_4g - MiB) / KiB : 0;
@@ -99,9 +127,8 @@ void pc_cmos_init(PcState *pc)
     rtc_set_memory(pc->rtc, 0x5f, (uint8_t)(pc->cfg->smp.cpus - 1));
     rtc_set_memory(pc->rtc, 0x0f, 0);
     rtc_set_memory(pc->rtc, 0x14, 0x06); /* equipment: FPU, PS/2 mouse; no floppy, no display */
-    /* Boot order: hard disk, floppy, CD-ROM; and no check of the floppy's signature. */
-    rtc_set_memory(pc->rtc, 0x3d, 0x12);
-    rtc_set_memory(pc->rtc, 0x38, 0x31);
+    cmos_boot_order(pc, boot->once ? boot->once : boot->order ? boot->order : "cad");
+    reset_register(boot_order_reset, pc);
 }
 
 /* ---- fw_cfg ---- */
@@ -121,7 +148,7 @@ static void add_basics(PcState *pc)
         limit = MAX(limit, x86_apic_id(i) + 1);
     }
     fw_cfg_add_i16(fw, FW_CFG_MAX_CPUS, (uint16_t)limit);
-    fw_cfg_add_i16(fw, FW_CFG_BOOT_MENU, 0);
+    fw_cfg_add_i16(fw, FW_CFG_BOOT_MENU, cfg->boot.menu);
     fw_cfg_add_i32(fw, FW_CFG_IRQ0_OVERRIDE, 1);
 }
 
@@ -204,6 +231,14 @@ static bool add_console(PcState *pc, Error **errp)
            fw_cfg_add_file(pc->fw_cfg, "etc/sercon-port", com1, sizeof(com1), errp);
 }
 
+static bool add_menu_wait(PcState *pc, Error **errp)
+{
+    unsigned ms = pc->cfg->boot.splash_time_ms;
+    uint8_t le[2] = { (uint8_t)ms, (uint8_t)(ms >> 8) };
+
+    return !ms || fw_cfg_add_file(pc->fw_cfg, "etc/boot-menu-wait", le, sizeof(le), errp);
+}
+
 bool pc_fw_cfg_init(PcState *pc, Error **errp)
 {
     static const uint8_t no_wait[4] = { 0xff, 0xff, 0xff, 0xff };
@@ -217,5 +252,6 @@ bool pc_fw_cfg_init(PcState *pc, Error **errp)
            add_smbios(pc, errp) && add_console(pc, errp) &&
            /* Reboot after a failed boot: never. */
            fw_cfg_add_file(pc->fw_cfg, "etc/boot-fail-wait", no_wait, sizeof(no_wait), errp) &&
-           fw_cfg_add_file(pc->fw_cfg, "bootorder", "", 0, errp);
+           fw_cfg_add_file(pc->fw_cfg, "bootorder", "HALT", pc->cfg->boot.strict ? 5 : 0, errp) &&
+           add_menu_wait(pc, errp) && fw_cfg_add_options(pc->fw_cfg, errp);
 }

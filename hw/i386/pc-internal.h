@@ -20,6 +20,7 @@ enum { PC_SOURCE_ISA, PC_SOURCE_PIRQ, PC_SOURCE_SCI, PC_SOURCE_HPET, PC_SOURCE_F
 typedef struct PcState {
     const MachineConfig *cfg;
     uint64_t below_4g;
+    unsigned resets; /* counted up to 2 */
 
     RAMBlock *ram, *bios;
     MemoryRegion ram_mr, ram_below, ram_above, bios_mr, apic_mr;

@@ -133,6 +133,12 @@ struct DeviceState {
 const DeviceType *device_type_find(const char *name);
 void device_type_foreach(void (*fn)(const DeviceType *type, void *opaque), void *opaque);
 
+/*
+ * -global: a default of a type's property, for all devices made from now on. A type that is not
+ * there is warned of. For qemu_opts_foreach_located(). Start-up.
+ */
+bool device_add_global(struct QemuOpts *opts, void *opaque, Error **errp);
+
 /* HELPER_ONLY. Zeroed instance with property defaults, not yet on a bus. */
 DeviceState *device_new(const DeviceType *type);
 /* The type must exist: for boards. */

@@ -52,6 +52,8 @@ void fw_cfg_add_i64(DeviceState *fw, uint16_t key, uint64_t value);
 /* False + errp: name too long or taken, or no slot left. */
 bool fw_cfg_add_file(DeviceState *fw, const char *name, const void *data, size_t len,
                      Error **errp);
+/* What -fw_cfg names, after the board's own. Messages name the option. */
+bool fw_cfg_add_options(DeviceState *fw, Error **errp);
 /* Item as it stands, for tests and the monitor; NULL if there is none. */
 const void *fw_cfg_get(DeviceState *fw, uint16_t key, size_t *len);
 const void *fw_cfg_get_file(DeviceState *fw, const char *name, size_t *len);

@@ -5,6 +5,7 @@
 
 #include "qemu/compiler.h"
 #include "qemu/error.h"
+#include "qemu/opts.h"
 #include "qemu/topology.h"
 
 struct Chardev;
@@ -20,6 +21,7 @@ typedef struct MachineConfig {
     struct Chardev *debugcon;
     bool defaults;   /* not -nodefaults */
     bool hpet, acpi; /* -no-hpet, -no-acpi, machine properties */
+    BootOpts boot;
     uint8_t uuid[16];
     bool uuid_set;
     const char *name;

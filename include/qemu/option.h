@@ -70,6 +70,13 @@ const char *qemu_opts_id(const QemuOpts *opts);
 const QemuOptsList *qemu_opts_list(const QemuOpts *opts);
 /* The set as it would be written on a command line, for messages. g_free() takes it. */
 char *qemu_opts_text(const QemuOpts *opts);
+/*
+ * As qemu_opts_foreach(), for a group that has its option's name, each call inside error_loc_push():
+ * with &error_fatal for errp, messages say which use of the option they are about.
+ */
+bool qemu_opts_foreach_located(QemuOptsList *list,
+                               bool (*fn)(QemuOpts *opts, void *opaque, Error **errp),
+                               void *opaque, Error **errp);
 /* In order of the command line, until fn returns false. Returns what the last fn returned. */
 bool qemu_opts_foreach(QemuOptsList *list, bool (*fn)(QemuOpts *opts, void *opaque, Error **errp),
                        void *opaque, Error **errp);

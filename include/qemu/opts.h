@@ -79,6 +79,12 @@ void opts_free_accels(AccelChoice *choices);
 /* -display none; -audiodev, in either notation, with the driver none; -sandbox off. */
 bool opts_check_display(const char *arg, Error **errp);
 bool opts_check_audiodev(const char *arg, Error **errp);
+/* -net, -nic, -vga, ...: only none, there is nothing to choose. option: without its dash. */
+bool opts_check_none(const char *option, const char *arg, Error **errp);
+/* -k: a layout that QEMU knows. */
+bool opts_check_keyboard(const char *arg, Error **errp);
+/* Why QEMU's option (without its dash) is not there, and what to do; NULL: QEMU has none such. */
+const char *opts_why_absent(const char *option);
 bool opts_check_sandbox(const char *arg, Error **errp);
 
 #endif

@@ -110,7 +110,8 @@ def what_is_read_has_an_end():
         os.mkfifo(d('fifo'))
         with open(d('huge'), 'wb') as f:
             f.truncate(1 << 40)
-        cases = [(['-readconfig'], ''), (['-object'], 'secret,id=s,file=')]
+        cases = [(['-readconfig'], ''), (['-object'], 'secret,id=s,file='),
+                 (['-fw_cfg'], 'opt/x,file=')]
         for option, prefix in cases:
             for path, reason in (('/dev/zero', 'more than'), (d('huge'), 'more than'),
                                  (d.path, 'directory'), (d('fifo'), 'nobody writes'),

@@ -244,5 +244,28 @@ def direct_boot():
                 q.qmp.event('RESET')
 
 
-main(board, shadow_ram, pirq_routing, pm_timer, power_button, soft_off, reset_register,
+def firmware_files_of_the_user():
+    data = bytes(range(256)) * 300
+    long = 'opt/' + 'n' * 51
+    with tempfile.NamedTemporaryFile() as f, tempfile.NamedTemporaryFile('w') as config:
+        f.write(data)
+        f.flush()
+        config.write('[fw_cfg]\nname = "opt/from.config"\nstring = "c,d"\n')
+        config.flush()
+        with QTest('-fw_cfg', f'name=opt/org.test/file,file={f.name}', '-fw_cfg', 'opt/text,string=a,,b=c',
+                   '-fw_cfg', f'{long},string=', '-fw_cfg', 'etc/mine,string=x', '-readconfig',
+                   config.name) as q:
+            files = fw_files(q)
+            key, size = files['opt/org.test/file']
+            assert size == len(data) and fw_dma(q, key, size) == data
+            assert fw_item(q, key, 300) == data[:300]
+            for name, text in (('opt/text', b'a,b=c'), ('etc/mine', b'x'), ('opt/from.config', b'c,d')):
+                key, size = files[name]
+                assert size == len(text) and fw_item(q, key, size + 1) == text + b'\0', name
+            assert files[long][1] == 0
+            q.pump(0.2)
+            assert q.text().count("does not begin with 'opt/'") == 1 and "'etc/mine'" in q.text(), q.text()
+
+
+main(board, firmware_files_of_the_user, shadow_ram, pirq_routing, pm_timer, power_button, soft_off, reset_register,
      firmware_config, table_loader, direct_boot)

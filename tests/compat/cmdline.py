@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What scripts put on QEMU's command line for a headless guest: taken where it asks for what is done
+anyway, done where there is something to do, refused with a reason where it asks for what is not there."""
+import os
+import sys
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
+from guest import Guest, main, run_refused  # noqa: E402
+from qtest import QTest  # noqa: E402
+
+BASE = ('-accel', 'tcg', '-m', '16', '-nodefaults')
+
+
+def hmp(g, line):
+    return g.qmp.cmd('human-monitor-command', **{'command-line': line})
+
+
+def what_asks_for_nothing_is_taken():
+    for args in (['-net', 'none'], ['-nic', 'none'], ['-vga', 'none'], ['-parallel', 'none'],
+                 ['-display', 'none'], ['-vnc', 'none'], ['-no-user-config'], ['-sandbox', 'off'],
+                 ['-snapshot'], ['-k', 'en-us'], ['-k', 'de'], ['-no-fd-bootchk'], ['-boot', 'c'],
+                 ['-boot', 'order=cdn,menu=off,strict=on'], ['-boot', 'once=d,splash-time=100,menu=on'],
+                 ['-machine', 'usb=off,vmport=off,smm=off'], ['-machine', 'hpet=off,acpi=off'],
+                 ['-global', 'PIIX4_PM.disable_s3=1', '-global', 'mc146818rtc.lost_tick_policy=slew'],
+                 ['-no-hpet', '-no-acpi']):
+        with Guest(*BASE, *args, '-S', qmp=True, stdin=False) as g:
+            assert g.qmp.cmd('query-status')['status'] == 'prelaunch'
+            assert g.text() == '', (args, g.text())
+            g.qmp.cmd('quit')
+            assert g.wait() == 0
+
+
+def what_is_not_there_is_refused_with_a_reason():
+    for args, words in ((['-net', 'user'], 'use none'), (['-nic', 'user'], 'use none'),
+                        (['-vga', 'std'], 'use none'), (['-vnc', ':0'], 'use none'),
+                        (['-parallel', 'stdio'], 'use none'), (['-k', 'xx'], 'en-us'),
+                        (['-drive', 'file=x'], '-kernel'), (['-hda', 'x'], '-kernel'),
+                        (['--hda', 'x'], '-kernel'), (['-cdrom', 'x'], '-kernel'),
+                        (['-netdev', 'user,id=x'], '-nic none'), (['-usb'], 'no USB'),
+                        (['-usbdevice', 'tablet'], 'no USB'), (['-sdl'], '-display none'),
+                        (['-curses'], '-display none'), (['-incoming', 'tcp:0:1'], 'migrated'),
+                        (['-no-kvm'], '-accel'), (['-localtime'], '-rtc base='), (['-gdb', 'tcp::1'], 'debugger'),
+                        (['-machine', 'usb=on'], 'say off'), (['-sandbox', 'on'], 'use off'),
+                        (['-boot', 'order=z'], 'a to p'), (['-boot', 'menu=maybe'], "'on' or 'off'"),
+                        (['-nonsense'], '-help lists'), (['disk.img'], 'disk images'),
+                        (['-global', 'isa-serial.nonsense=1'], 'isa-serial,help'),
+                        (['-global', 'PIIX4_PM.disable_s3=x'], 'integer'), (['-global', 'foo'], 'DRIVER.PROPERTY'),
+                        (['-fw_cfg', ''], 'the name is missing'), (['-fw_cfg', 'opt/x'], 'file= or string='),
+                        (['-fw_cfg', 'opt/x,string=a,file=b'], 'file= or string='),
+                        (['-fw_cfg', f'opt/{"x" * 52},string=a'], '55 bytes'),
+                        (['-fw_cfg', 'opt/x,file=/none'], '/none'), (['-fw_cfg', 'opt/x,string=a', '-machine',
+                                                                     'none'], "machine 'none'"),
+                        (['-fw_cfg', 'opt/x,string=a', '-fw_cfg', 'opt/x,string=b'], 'exists already')):
+        text = run_refused(*BASE, '-display', 'none', *args)
+        assert text.count('\n') == 0 and args[0] in text and words in text, (args, text)
+
+
+def globals_are_defaults():
+    with Guest(*BASE, '-display', 'none', '-global', 'isa-debugcon.readback=3', '-chardev', 'null,id=n',
+               '-chardev', 'null,id=m', '-device', 'isa-debugcon,chardev=n,iobase=0x402', '-device',
+               'isa-debugcon,chardev=m,readback=5', '-global', 'driver=PIIX4_PM,property=disable_s3,value=1',
+               '-global', 'no-such-device.x=1', '-S', qmp=True, stdin=False) as g:
+        text = hmp(g, 'info qtree')
+        g.pump(0.2)
+        assert "there is no device 'no-such-device'" in g.text() and 'warning' in g.text(), g.text()
+    assert 'readback = 3' in text and 'readback = 5' in text, text
+    assert 'disable_s3 = 1' in text, text
+
+
+def cmos(q, index):
+    q.outb(0x70, index)
+    return q.inb(0x71)
+
+
+def fw_item(q, key, length):
+    q.outw(0x510, key)
+    return bytes(q.inb(0x511) for _ in range(length))
+
+
+def the_boot_order_reaches_the_firmware():
+    with QTest() as q:
+        assert (cmos(q, 0x3d), cmos(q, 0x38)) == (0x12, 0x31)
+        assert fw_item(q, 0x0e, 2) == b'\0\0'
+    with QTest('-boot', 'order=dn,once=c,menu=on,splash-time=1000', qmp=True) as q:
+        assert (cmos(q, 0x3d), cmos(q, 0x38)) == (0x02, 0x01)
+        assert fw_item(q, 0x0e, 2) == b'\1\0'
+        for _ in range(2):
+            q.qmp.cmd('system_reset')
+            q.qmp.event('RESET')
+            assert (cmos(q, 0x3d), cmos(q, 0x38)) == (0x43, 0x01)
+
+
+main(what_asks_for_nothing_is_taken, what_is_not_there_is_refused_with_a_reason, globals_are_defaults,
+     the_boot_order_reaches_the_firmware)

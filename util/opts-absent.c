@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What command lines for QEMU often say that this program has nothing for: taken where it asks for
+ * nothing, else refused with what to say instead.
+ */
+#include "qemu/opts.h"
+
+#include <glib.h>
+#include <string.h>
+
+bool opts_check_none(const char *option, const char *arg, Error **errp)
+{
+    static const struct {
+        const char *option, *what;
+    } kinds[] = { { "net", "network adapters" }, { "nic", "network adapters" },
+                  { "vga", "display adapters" }, { "vnc", "displays" },
+                  { "parallel", "parallel ports" } };
+
+    if (!strcmp(arg, "none")) {
+        return true;
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        if (!strcmp(option, kinds[i].option)) {
+            error_setg(errp, "there are no %s in this program; use none", kinds[i].what);
+        }
+    }
+    return false;
+}
+
+bool opts_check_keyboard(const char *arg, Error **errp)
+{
+    static const char *const layouts[] = {
+        "ar", "bepo", "cz", "da",    "de", "de-ch", "en-gb", "en-us", "es",    "et", "fi", "fo",
+        "fr", "fr-be", "fr-ca", "fr-ch", "hr", "hu", "is", "it", "ja", "lt", "lv", "mk",
+        "nl", "nl-be", "no", "pl", "pt", "pt-br", "ru", "sl", "sv", "th", "tr", NULL };
+    char *list;
+
+    if (g_strv_contains(layouts, arg)) {
+        return true; /* of displays, and there are none */
+    }
+    list = g_strjoinv(", ", (char **)layouts);
+    error_setg(errp, "there is no such keyboard layout; it has no effect here, but must be one of: %s",
+               list);
+    g_free(list);
+    return false;
+}
+
+#define DISKS   "there are no disks in this program yet; boot with -kernel and -initrd"
+#define NETWORK "there is no network in this program yet; leave it out, or say -nic none"
+#define DISPLAY "there are no displays in this program; use -display none, or -nographic"
+#define USB     "there is no USB in this program; leave it out"
+#define SOUND   "this program plays no sound; leave it out"
+#define MIGRATE "a machine cannot be saved or migrated by this program yet; leave it out"
+
+const char *opts_why_absent(const char *option)
+{
+    static const struct {
+        const char *names, *why;
+    } absent[] = {
+        { " drive hda hdb hdc hdd cdrom fda fdb blockdev sd mtdblock pflash iscsi fsdev virtfs ", DISKS },
+        { " netdev tftp bootp smb redir ", NETWORK },
+        { " sdl curses spice full-screen alt-grab ctrl-grab no-frame no-quit portrait rotate g "
+          "show-cursor ", DISPLAY },
+        { " usb usbdevice ", USB },
+        { " soundhw audio audio-help ", SOUND },
+        { " incoming loadvm only-migratable ", MIGRATE },
+        { " gdb s ", "there is no debugger's stub in this program yet; leave it out" },
+        { " plugin trace ", "there are no plugins and trace points in this program; see -d help" },
+        { " numa ", "there are no NUMA nodes in this program yet; leave it out" },
+        { " acpitable smbios ", "firmware tables are made by this program alone; leave it out" },
+        { " icount singlestep ", "instructions are not counted by this program; leave it out" },
+        { " watchdog watchdog-action ", "there is no watchdog in this program yet; leave it out" },
+        { " tpmdev vmgenid ", "there is no such device in this program; leave it out" },
+        { " chroot runas run-with ", "this program keeps its user and directory; leave it out" },
+        { " enable-hax no-kvm no-kvm-irqchip no-kvm-pit ", "use -accel, and -machine kernel-irqchip=" },
+        { " localtime startdate ", "use -rtc base=" },
+        { " nodefconfig no-user-defaults ", "use -no-user-config" },
+        { " mem-path mem-prealloc ", "use -object memory-backend-file and -machine memory-backend=" },
+        { " balloon tdf win2k-hack no-frame enable-fips ", "it was removed from QEMU; leave it out" },
+        { " dtb ", "a PC has no device tree; leave it out" },
+        { " writeconfig ", "it was removed from QEMU; see -readconfig" },
+        { " semihosting semihosting-config prom-env old-param xen-domid xen-attach ",
+          "it is for other machines than a PC; leave it out" },
+    };
+    char *word = g_strdup_printf(" %s ", option);
+    const char *why = NULL;
+
+    for (size_t i = 0; i < ARRAY_SIZE(absent) && !why; i++) {
+        why = strstr(absent[i].names, word) ? absent[i].why : NULL;
+    }
+    g_free(word);
+    return why;
+}
