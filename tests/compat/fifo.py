@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 from guest import BINARY, Guest, main  # noqa: E402
 
 MACHINE = ['-accel', 'tcg', '-m', '16', '-nodefaults', '-display', 'none']
-PROMPT_S = 1.0
+PROMPT_S = 3.0  # on a loaded host; what is at stake is for ever
 
 
 @contextlib.contextmanager
@@ -166,7 +166,7 @@ def full_pipe_at_stderr():
             g.proc.send_signal(signal.SIGTERM)
             begin = time.monotonic()
             assert g.proc.wait(timeout=20) == 0
-            assert time.monotonic() - begin < 2 * PROMPT_S  # the last message waits for room, in vain
+            assert time.monotonic() - begin < PROMPT_S  # the last message waits for room, in vain
 
 
 if __name__ == '__main__':
