@@ -199,6 +199,17 @@ static bool block_stamp(TcgEngine *g, TcgBlock *b, bool *once)
     return true;
 }
 
+TcgBlock *tcg_block_beside(TcgEngine *g, const TcgBlock *b, uint64_t rip)
+{
+    const uint8_t *host = b->host + (int64_t)(rip - b->rip);
+    TcgBlock *to = *hash_slot(g, host, rip, b->mode);
+
+    while (to && !(to->host == host && to->rip == rip && to->mode == b->mode)) {
+        to = to->hash_next;
+    }
+    return to && !to->cross && to->gen == b->gen ? to : NULL;
+}
+
 /* ---- Decoding a block ---- */
 
 /* The bytes of one instruction whose first avail bytes in this page are not enough. */

@@ -421,7 +421,8 @@ static void run_translated(X86CPU *c, TcgBlock *b, JitLink **link)
 {
     if (*link) {
         jit_link(c, *link, b);
-    } else {
+    }
+    if (!*link || (*link)->guard_imm) {
         jit_remember(c, b);
     }
     *link = jit_run(c, b);

@@ -99,6 +99,8 @@ uint64_t tcg_blocks_bytes(uint64_t cache_size); /* what it maps */
 /* The block at c->rip for this mode key: found, re-validated or decoded. Raises what the fetch
  * raises. Never NULL. */
 TcgBlock *tcg_block_get(X86CPU *c, uint32_t mode);
+/* The block at rip, in b's page and mode, if it is known and as fresh as b; else NULL. */
+TcgBlock *tcg_block_beside(TcgEngine *g, const TcgBlock *b, uint64_t rip);
 
 /* tcg-log.c: a block just decoded (-d in_asm), one about to run (-d exec, cpu). */
 void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Insn *insn, unsigned n,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Translation of one block: flags and where they are, stubs, exits.
+ * Translation of one block: flags and where they are, stubs, entry.
  *
  * Between blocks the arithmetic flags are in X86CPU.cc and vector registers in X86CPU.ymm; inside a
  * block they move to the host's registers when an instruction wants them there. A backward pass says
@@ -157,10 +157,9 @@ static bool may_fault(const ZydisDecodedInstruction *zi, const ZydisDecodedOpera
            names_mmx(zi, op);
 }
 
-/* At the end of the block all are wanted: what follows is not known. */
-static void flags_liveness(JitCtx *x)
+static void flags_backward(JitCtx *x, unsigned at_end)
 {
-    x->live[x->n] = FL_ARITH;
+    x->live[x->n] = (uint16_t)at_end;
     for (unsigned i = x->n; i-- > 0;) {
         unsigned use, def;
 
@@ -171,6 +170,13 @@ static void flags_liveness(JitCtx *x)
             x->live[i] = FL_ARITH;
         }
     }
+}
+
+/* Twice: the block may lead to itself, and then its end wants what its beginning wants at most. */
+static void flags_liveness(JitCtx *x)
+{
+    flags_backward(x, FL_ARITH);
+    flags_backward(x, jit_exit_live(x));
 }
 
 /* ---- Stubs ---- */
@@ -278,114 +284,6 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
     emit_jmp(e, x->j->code_hit);
 }
 
-/* ---- Exits ---- */
-
-void jit_settle(JitCtx *x)
-{
-    jit_flags_save(x);
-    jit_xmm_spill(x, x->s.dirty);
-    x->s.dirty = 0;
-    jit_x87_note(x, &x->s);
-}
-
-void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
-{
-    Emit *e = &x->e;
-
-    emit_mov32_rr(e, H_DX, H_CX);
-    emit_shift_imm(e, false, 5, H_DX, 12);
-    emit_op_rr(e, false, 0x33, H_DX, H_CX);
-    emit_alu_imm(e, false, 4, H_DX, (1 << JIT_JUMP_BITS) - 1);
-    emit_shift_imm(e, false, 4, H_DX, 5);
-    emit_op_rm(e, true, 0x03, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_JUMP));
-    emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
-    /* The whole of RIP is compared, so what is not canonical never matches. */
-    emit_op_rm(e, true, 0x39, H_CX, H_DX, offsetof(JitJump, rip));
-    if (stub) {
-        jit_stub_jcc(x, stub, CC_NZ);
-    } else {
-        emit_jcc(e, CC_NZ, x->j->jump_miss);
-    }
-    emit_op_rm(e, true, 0x39, H_AX, H_DX, offsetof(JitJump, epoch));
-    if (stub) {
-        jit_stub_jcc(x, stub, CC_NZ);
-    } else {
-        emit_jcc(e, CC_NZ, x->j->jump_miss);
-    }
-    if (pop) {
-        emit_lea(e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
-    }
-    emit_jmp_mem(e, H_DX, offsetof(JitJump, code));
-    x->ended = true;
-}
-
-static bool same_page(const JitCtx *x, uint64_t rip)
-{
-    return ((rip ^ x->tb->rip) & TARGET_PAGE_MASK) == 0;
-}
-
-/* Prepares exit n: what its jump, whose displacement is at rel, leads to. */
-static void exit_link(JitCtx *x, unsigned n, uint8_t *rel)
-{
-    JitLink *l = &x->jb->exit[n];
-
-    l->owner = x->jb;
-    l->rel = rel;
-    l->stub = NULL;
-    l->to = NULL;
-}
-
-void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip)
-{
-    x->ended = true;
-    if (rip == x->tb->rip) {
-        emit_jmp(&x->e, x->jb->code);
-        return;
-    }
-    if (!same_page(x, rip)) {
-        emit_mov_imm(&x->e, H_CX, rip);
-        jit_exit_rcx(x, NULL, 0);
-        return;
-    }
-    x->exit_rip[n] = rip;
-    exit_link(x, n, emit_jmp(&x->e, NULL));
-}
-
-void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise)
-{
-    Emit *e = &x->e;
-
-    if (taken == x->tb->rip) {
-        emit_jcc(e, cc, x->jb->code);
-    } else if (same_page(x, taken)) {
-        x->exit_rip[1] = taken;
-        exit_link(x, 1, emit_jcc(e, cc, NULL));
-    } else {
-        uint8_t *skip = emit_jcc(e, cc ^ 1, NULL);
-
-        emit_mov_imm(e, H_CX, taken);
-        jit_exit_rcx(x, NULL, 0);
-        emit_patch(e, skip, emit_here(e));
-    }
-    jit_exit_direct(x, 0, otherwise);
-}
-
-static void exit_stub_emit(JitCtx *x, unsigned n)
-{
-    JitLink *l = &x->jb->exit[n];
-    Emit *e = &x->e;
-
-    if (!l->rel) {
-        return;
-    }
-    l->stub = emit_here(e);
-    emit_patch(e, l->rel, l->stub);
-    emit_mov_imm(e, H_AX, x->exit_rip[n]);
-    emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
-    emit_mov_imm(e, H_AX, (uintptr_t)l);
-    emit_jmp(e, x->j->leave);
-}
-
 /* ---- The block ---- */
 
 /*
@@ -419,6 +317,7 @@ static void entry_emit(JitCtx *x)
     emit_rm(e, &(Op){ .opcode = 0x81, .imm = (int32_t)x->tb->gen, .imm_len = 4 }, 7, H_AX, 0);
     x->jb->gen_imm = e->p - 4;
     x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+    x->jb->inner = emit_here(e);
     if (x->tb->cross) {
         entry_cross_emit(x);
     }
@@ -533,7 +432,7 @@ static bool block_emit(JitCtx *x)
     }
     if (!x->ended) {
         x->index = x->n - 1;
-        jit_settle(x);
+        jit_settle_vectors(x);
         jit_exit_direct(x, 0, jit_rip(x, x->tb->rip + x->tb->len));
     }
     for (unsigned i = 0; i < x->nstub; i++) {
@@ -548,8 +447,7 @@ static bool block_emit(JitCtx *x)
             stub_emit(x, &x->stub[i]);
         }
     }
-    exit_stub_emit(x, 0);
-    exit_stub_emit(x, 1);
+    jit_exit_stubs_emit(x);
     entry_stubs_emit(x);
     return true;
 }

@@ -31,7 +31,7 @@ static bool jcc(JitCtx *x)
         return false;
     }
     jit_flags_need(x);
-    jit_settle(x);
+    jit_settle_vectors(x);
     jit_exit_jcc(x, condition(x), branch_target(x), next_rip(x));
     return true;
 }
@@ -41,7 +41,7 @@ static bool jmp_direct(JitCtx *x)
     if (rip_is_cut(x)) {
         return false;
     }
-    jit_settle(x);
+    jit_settle_vectors(x);
     jit_exit_direct(x, 0, branch_target(x));
     return true;
 }
@@ -175,7 +175,7 @@ static bool leave(JitCtx *x)
 
 /* ---- Calls and returns ---- */
 
-/* Pushes the return address, to [RCX + what is returned]. The target is in the AREA_TARGET slot. */
+/* Pushes the return address, to [RCX + what is returned]. */
 static int32_t push_return(JitCtx *x)
 {
     uint64_t ret = next_rip(x);
@@ -194,9 +194,9 @@ static int32_t push_return(JitCtx *x)
 
 /*
  * The store of a call: if it hit code, this instruction is done all the same, so it leaves with RIP
- * at the target, which goes to memory first.
+ * at the target: 0 stands for the one in the AREA_TARGET slot.
  */
-static void call_store_check(JitCtx *x, int32_t disp)
+static void call_store_check(JitCtx *x, int32_t disp, uint64_t target)
 {
     Emit *e = &x->e;
     uint8_t *clean;
@@ -204,7 +204,11 @@ static void call_store_check(JitCtx *x, int32_t disp)
     emit_ld(e, H_DX, H_AX, offsetof(TlbEntry, code_map));
     emit_alu_mem_imm8(e, true, 7, H_DX, 0, 0);
     clean = emit_jcc(e, CC_Z, NULL);
-    emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
+    if (target) {
+        emit_mov_imm(e, H_AX, target);
+    } else {
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
+    }
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
     if (disp) {
         emit_lea(e, true, H_CX, H_CX, H_NONE, 0, disp);
@@ -216,14 +220,18 @@ static void call_store_check(JitCtx *x, int32_t disp)
 
 static bool call_direct(JitCtx *x)
 {
+    int32_t disp;
+
     if (rip_is_cut(x)) {
         return false;
     }
-    jit_settle(x);
+    if (x->exit_live[0]) {
+        jit_flags_save(x);
+    }
+    jit_settle_vectors(x);
     x->s.flags = FLAGS_MEM;
-    emit_mov_imm(&x->e, H_AX, branch_target(x));
-    emit_st(&x->e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
-    call_store_check(x, push_return(x));
+    disp = push_return(x);
+    call_store_check(x, disp, branch_target(x));
     jit_exit_direct(x, 0, branch_target(x));
     return true;
 }
@@ -282,6 +290,7 @@ static bool jmp_indirect(JitCtx *x)
 static bool call_indirect(JitCtx *x)
 {
     JitStub *s;
+    int32_t disp;
 
     if (!is_near_indirect(x)) {
         return false;
@@ -292,7 +301,8 @@ static bool call_indirect(JitCtx *x)
     indirect_target(x, s);
     check_canonical(x, s);
     emit_st(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
-    call_store_check(x, push_return(x));
+    disp = push_return(x);
+    call_store_check(x, disp, 0);
     emit_ld(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     jit_exit_rcx(x, NULL, 0);
     return true;

@@ -33,6 +33,21 @@ static uint32_t jump_slot(uint64_t rip)
     return ((uint32_t)rip ^ (uint32_t)rip >> 12) & ((1u << JIT_JUMP_BITS) - 1);
 }
 
+/* Numbers of epochs will be used again. Rare: after millions of flushes, or many modes. */
+static void epochs_forget(Jit *j)
+{
+    static const uint32_t none;
+
+    memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+    for (unsigned n = 0; n < j->blocks; n++) {
+        for (unsigned k = 0; k < 2; k++) {
+            if (j->block[n].tb && j->block[n].exit[k].guard_imm) {
+                memcpy(j->block[n].exit[k].guard_imm, &none, 4);
+            }
+        }
+    }
+}
+
 /* A small number for the mode key, the same each time until the table overflows. */
 static unsigned mode_number(Jit *j, uint32_t mode)
 {
@@ -45,7 +60,7 @@ static unsigned mode_number(Jit *j, uint32_t mode)
         }
     }
     if (j->modes == ARRAY_SIZE(j->mode)) {
-        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+        epochs_forget(j);
         j->modes = 0;
     }
     j->mode[j->modes] = mode;
@@ -64,9 +79,9 @@ static uint64_t jump_epoch(X86CPU *c)
     unsigned version = mmu_code_version(c, &wrapped);
 
     if (unlikely(wrapped)) {
-        memset(j->jump, 0, sizeof(JitJump) << JIT_JUMP_BITS);
+        epochs_forget(j);
     }
-    return (uint64_t)(version << 4 | mode) << 48;
+    return version << 4 | mode;
 }
 
 /* ---- What translated code calls ---- */
@@ -296,7 +311,19 @@ static Emit patcher(const Jit *j)
     return (Emit){ .rx = j->rx - j->rw };
 }
 
-static void unlink_exit(JitLink *l)
+/* The exit leads to the engine again. */
+static void exit_reset(const Jit *j, JitLink *l)
+{
+    Emit e = patcher(j);
+
+    l->to = NULL;
+    emit_patch(&e, l->rel, l->stub);
+    if (l->guard_rel) {
+        emit_patch(&e, l->guard_rel, l->stub);
+    }
+}
+
+static void unlink_exit(const Jit *j, JitLink *l)
 {
     JitLink **p;
 
@@ -306,24 +333,22 @@ static void unlink_exit(JitLink *l)
     for (p = &l->to->incoming; *p != l; p = &(*p)->next) {
     }
     *p = l->next;
-    l->to = NULL;
+    exit_reset(j, l);
 }
 
 void jit_kill(JitBlock *jb)
 {
     Jit *j = jb->j;
-    Emit e = patcher(j);
     JitJump *jump = &j->jump[jump_slot(jb->tb->rip)];
 
     while (jb->incoming) {
         JitLink *l = jb->incoming;
 
         jb->incoming = l->next;
-        l->to = NULL;
-        emit_patch(&e, l->rel, l->stub);
+        exit_reset(j, l);
     }
-    unlink_exit(&jb->exit[0]);
-    unlink_exit(&jb->exit[1]);
+    unlink_exit(j, &jb->exit[0]);
+    unlink_exit(j, &jb->exit[1]);
     if (jump->code == jb->code) {
         jump->epoch = 0;
     }
@@ -334,28 +359,87 @@ void jit_kill(JitBlock *jb)
     jb->tb = NULL;
 }
 
+#define GUARD_BUDGET 64
+
+static void guard_set(X86CPU *c, JitLink *l)
+{
+    uint32_t epoch = (uint32_t)jump_epoch(c);
+
+    memcpy(l->guard_imm, &epoch, 4);
+    l->budget = GUARD_BUDGET;
+}
+
+/*
+ * A jump forward in a page needs no look at exit requests, as no loop lies that way, nor at the
+ * page's generation: it was that of from's entry a moment ago, and both were stamped with it.
+ * jit_restamp() cuts such links.
+ */
+static bool may_enter_inner(const TcgBlock *from, const TcgBlock *to)
+{
+    return !from->cross && !to->cross && to->rip > from->rip && to->gen == from->gen &&
+           ((from->rip ^ to->rip) & TARGET_PAGE_MASK) == 0;
+}
+
 void jit_link(X86CPU *c, JitLink *l, TcgBlock *tb)
 {
     Jit *j = c->tcg->jit;
     const JitBlock *from = l->owner;
     Emit e = patcher(j);
 
-    if (l->to || !from->tb || from->tb->mode != tb->mode ||
-        ((from->tb->rip ^ tb->rip) & TARGET_PAGE_MASK)) {
+    if (!from->tb || from->tb->mode != tb->mode) {
         return;
     }
+    if (l->guard_imm) {
+        if (!mmu_code_seen(c, tcg_code_linear(c->tcg, tb->rip))) {
+            return;
+        }
+        guard_set(c, l);
+    } else if (l->to || ((from->tb->rip ^ tb->rip) & TARGET_PAGE_MASK)) {
+        return;
+    }
+    unlink_exit(j, l);
     l->to = tb->jit;
     l->next = tb->jit->incoming;
     tb->jit->incoming = l;
-    emit_patch(&e, l->rel, tb->jit->code);
+    if (l->guard_rel) {
+        emit_patch(&e, l->guard_rel, l->guard_else);
+    }
+    emit_patch(&e, l->rel, may_enter_inner(from->tb, tb) ? tb->jit->inner : tb->jit->code);
     j->stat.links++;
+}
+
+/* Are the bytes it looked at beyond its own end as they were? Marks them as code again. */
+static bool peeks_hold(const TcgBlock *tb)
+{
+    const JitBlock *jb = tb->jit;
+
+    for (unsigned n = 0; n < ARRAY_SIZE(jb->peek); n++) {
+        const uint8_t *host = jb->peek[n].host;
+        uint32_t gen;
+
+        if (host && (!ram_block_code_mark(tb->rb, tb->off + (uint64_t)(host - tb->host),
+                                          jb->peek[n].len, &gen) ||
+                     gen != tb->gen || jit_peek_sum(host, jb->peek[n].len) != jb->peek[n].sum)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 void jit_restamp(TcgBlock *tb)
 {
-    memcpy(tb->jit->gen_imm, &tb->gen, 4);
+    JitBlock *jb = tb->jit;
+
+    if (!peeks_hold(tb)) {
+        tb->heat = tcg_jit_heat; /* translated anew the next time */
+        jit_kill(jb);
+        return;
+    }
+    unlink_exit(jb->j, &jb->exit[0]);
+    unlink_exit(jb->j, &jb->exit[1]);
+    memcpy(jb->gen_imm, &tb->gen, 4);
     if (tb->cross) {
-        memcpy(tb->jit->gen2_imm, &tb->gen2, 4);
+        memcpy(jb->gen2_imm, &tb->gen2, 4);
     }
 }
 

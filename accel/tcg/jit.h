@@ -6,7 +6,7 @@
  * fault, page crossing), is one instruction of the interpreter, which stays the only place where
  * such things are decided. docs/devel/translator.md.
  *
- * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block, its flags and exits),
+ * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block and its flags), jit-exit.c (its exits),
  * jit-insn.c (instructions), jit-mem.c (memory operands), jit-group.c (which of them share a probe), jit-flow.c (control flow), jit-simd.c
  * (vector instructions), jit-x87.c (x87),
  * jit-stats.c (for query-jit), emit.c (encoder).
@@ -36,6 +36,10 @@ typedef struct JitLink {
     JitBlock *owner, *to;
     uint8_t *rel;        /* the displacement, in the writable view; NULL: not in use */
     const uint8_t *stub; /* where it leads when it is not linked */
+    /* A jump to another page: the epoch it compares with, its way out and where that leads then. */
+    uint8_t *guard_imm, *guard_rel;
+    const uint8_t *guard_else;
+    uint8_t budget;      /* of failed guards until it is linked again */
     struct JitLink *next; /* of those that lead to the same block */
 } JitLink;
 
@@ -43,6 +47,12 @@ struct JitBlock {
     Jit *j;
     TcgBlock *tb;        /* NULL: not in use */
     const uint8_t *code; /* entry, executable view */
+    const uint8_t *inner; /* the same behind the two checks of every entry */
+    /* Flags were not saved because of what these bytes of the page do: jit_restamp(). */
+    struct {
+        const uint8_t *host;
+        uint32_t len, sum;
+    } peek[2];
     uint8_t *gen_imm;    /* generation it compares with, in the writable view */
     /* A block over a page's end: generation and mapping of its second page. */
     uint8_t *gen2_imm, *epoch_imm;
@@ -69,7 +79,7 @@ typedef struct JitJump {
 #define JIT_JUMP_BITS 14
 /* Blocks there are headers for: as many as fill the cache, up to what one of 16 MiB has. */
 #define JIT_BLOCK_MEAN 512
-#define JIT_BLOCKS_MAX (1u << 15)
+#define JIT_BLOCKS_MAX (1u << 17)
 
 /* The most a block's code takes; a block that would need more stays with the interpreter. */
 #define JIT_BLOCK_MAX (32 * 1024)
@@ -137,6 +147,8 @@ typedef struct JitCtx {
     unsigned interpreted;      /* instructions left to the interpreter */
     JitAccess mem[BLOCK_MAX_INSNS];
     uint64_t exit_rip[2];
+    unsigned exit_live[2];     /* flags wanted there */
+    uint8_t *exit_again_rel[2]; /* guarded exits: to be linked anew */
     uint8_t *csr_rel, *x87_rel;
     const uint8_t *csr_resume, *x87_resume;
     JitStub stub[JIT_MAX_STUBS];
@@ -239,9 +251,10 @@ void jit_flags_load(Emit *e);
 void jit_flags_store(Emit *e);
 /* The instruction under way runs in the interpreter. */
 void jit_interp_inline(JitCtx *x);
-/* Direct exit number n to guest address rip. */
+/* jit-exit.c */
+/* Direct exit number n to guest address rip; saves the flags if they are wanted there. */
 void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip);
-/* Conditional jump to one of two addresses; flags and vector registers are at home. */
+/* Conditional jump to one of two addresses; vector registers are at home. */
 void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise);
 /*
  * Exit to the address in RCX, through the jump cache; a miss goes to stub, or, with the address in
@@ -251,6 +264,12 @@ void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise);
 void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop);
 /* Flags and vector registers go home, as at every exit. */
 void jit_settle(JitCtx *x);
+void jit_settle_vectors(JitCtx *x);
+void jit_exit_stubs_emit(JitCtx *x);
+/* Of bytes that a block depends on without holding them. */
+uint32_t jit_peek_sum(const uint8_t *p, uint32_t len);
+/* Arithmetic flags wanted at the block's direct exits; liveness begins with it. */
+unsigned jit_exit_live(JitCtx *x);
 
 /* jit-mem.c */
 enum { MEM_READ = 1, MEM_WRITE = 2 };

@@ -67,7 +67,7 @@ static void entry_report_dirty(const TlbEntry *e)
 
 static uint32_t version_new(struct TcgMmu *m)
 {
-    if (++m->version_next > 4095) {
+    if (++m->version_next > MMU_VERSION_MAX) {
         m->version_wrapped = true;
         for (unsigned n = 0; n < m->nctx; n++) {
             m->ctx[n].version = n + 1;

@@ -191,10 +191,11 @@ void mmu_flush_everything(struct TcgMmu *m);
 uint32_t mmu_watch_hits(const X86CPU *c, uint64_t lin, uint64_t len, bool write);
 
 /*
- * For caches of translated jumps. The version of the code mappings that are visible now, 1..4095:
+ * For caches of translated jumps. The version of the code mappings that are visible now, from 1:
  * it changes with each flush that may concern a page of which mmu_code_seen() was told. *wrapped:
  * numbers start again, forget all of before.
  */
+#define MMU_VERSION_MAX ((1u << 28) - 1)
 unsigned mmu_code_version(X86CPU *c, bool *wrapped);
 /* Code at lin will be remembered under the version of now. False: it must not be. */
 bool mmu_code_seen(X86CPU *c, uint64_t lin);
