@@ -26,12 +26,26 @@ static void print_line(void *opaque, const char *line)
     monitor_printf(opaque, "%s\n", line);
 }
 
+/* What is shown for "help WORDS": the command itself and what begins with it, at a word's end. */
+static bool helps_with(const HmpCommand *c, const char *words)
+{
+    size_t n = strlen(words);
+
+    return strncmp(c->name, words, n) == 0 && (!n || !c->name[n] || c->name[n] == ' ');
+}
+
 static void hmp_help(Monitor *mon, const char *args)
 {
+    bool any = false;
+
     for (const HmpCommand *c = hmp_commands; c->name; c++) {
-        if (!*args || g_str_has_prefix(c->name, args)) {
+        if (helps_with(c, args)) {
             monitor_printf(mon, "%s%s%s -- %s\n", c->name, *c->args ? " " : "", c->args, c->help);
+            any = true;
         }
+    }
+    if (!any) {
+        monitor_printf(mon, "unknown command: '%s' (help lists them)\n", args);
     }
 }
 
@@ -224,14 +238,20 @@ const HmpCommand hmp_commands[] = {
     { "cont", "", "resume the machine", hmp_cont },
     { "cpu", "index", "set the CPU that x and info registers look at", hmp_cpu },
     { "help", "[cmd]", "show the commands", hmp_help },
+    { "?", "[cmd]", "the same as help", hmp_help },
+    { "info", "[subcommand]", "show what there is to show", hmp_info },
     { "info chardev", "", "show the character devices", hmp_info_chardev },
     { "info cpus", "", "show the CPUs and their threads", hmp_info_cpus },
     { "info jit", "", "show the statistics of the translator", hmp_info_jit },
     { "info kvm", "", "show whether KVM is in use", hmp_info_kvm },
+    { "info lapic", "[cpu]", "show the state of a CPU's local APIC", hmp_info_lapic },
     { "info latency", "[thread]", "show how long threads were away from their work, and why",
       hmp_info_latency },
     { "info mtree", "[-f]", "show the memory map (-f: as flat tables)", hmp_info_mtree },
     { "info name", "", "show the name of the guest", hmp_info_name },
+    { "info pci", "", "show the PCI devices and where they are", hmp_info_pci },
+    { "info pic", "", "show the state of the 8259A pair and the I/O APIC", hmp_info_pic },
+    { "info qom-tree", "[path]", "show the tree of objects", hmp_info_qom_tree },
     { "info qtree", "", "show the devices", hmp_info_qtree },
     { "info realtime", "", "show what the kernel says of threads and locked memory",
       hmp_info_realtime },

@@ -106,6 +106,13 @@ void hmp_info_jit(Monitor *mon, const char *args);
 void hmp_x(Monitor *mon, const char *args);
 void hmp_xp(Monitor *mon, const char *args);
 
+/* hmp-info.c */
+void hmp_info(Monitor *mon, const char *args);
+void hmp_info_pci(Monitor *mon, const char *args);
+void hmp_info_pic(Monitor *mon, const char *args);
+void hmp_info_lapic(Monitor *mon, const char *args);
+void hmp_info_qom_tree(Monitor *mon, const char *args);
+
 /* hmp-latency.c */
 void hmp_info_latency(Monitor *mon, const char *args);
 void hmp_latency_reset(Monitor *mon, const char *args);

@@ -7,6 +7,8 @@
  * the chip set's integrated pair; only a level-triggered one is withdrawn and may so become
  * spurious.
  */
+#include <stdio.h>
+#include <string.h>
 #include <stdatomic.h>
 #include "hw/intc.h"
 #include "hw/isa.h"
@@ -483,3 +485,27 @@ static const DeviceType pic_type = {
     .lines = pic_lines,
 };
 DEVICE_TYPE(pic_type);
+
+/* ---- For people ---- */
+
+bool pic_describe(char *buf, size_t len)
+{
+    PicChip chip[2];
+    size_t used = 0;
+
+    if (!the_pic) {
+        return false;
+    }
+    qemu_mutex_lock(&the_pic->lock);
+    memcpy(chip, the_pic->chip, sizeof(chip));
+    qemu_mutex_unlock(&the_pic->lock);
+    buf[0] = '\0';
+    for (unsigned i = 0; i < ARRAY_SIZE(chip) && used < len; i++) {
+        const PicChip *c = &chip[i];
+        used += (size_t)snprintf(buf + used, len - used,
+                                 "pic%u: irr=%02x imr=%02x isr=%02x hprio=%u irq_base=%02x rr_sel=%u "
+                                 "elcr=%02x fnm=%u\n", i, c->irr, c->imr, c->isr, c->top,
+                                 c->vector_base, c->read_isr, c->elcr, c->special_fully_nested);
+    }
+    return true;
+}

@@ -3,6 +3,8 @@
  * Intel 82093AA I/O APIC with 24 inputs and the EOI register of version 0x20.
  * Data sheets: 82093AA (290566), ICH9 13.5 (EOI register).
  */
+#include <stdio.h>
+#include <string.h>
 #include <glib.h>
 #include "hw/intc.h"
 
@@ -324,3 +326,34 @@ static const DeviceType ioapic_type = {
     .lines = ioapic_lines,
 };
 DEVICE_TYPE(ioapic_type);
+
+/* ---- For people ---- */
+
+bool ioapic_describe(char *buf, size_t len)
+{
+    static const char *const modes[8] = { "fixed", "lowest", "SMI", "?", "NMI", "INIT", "?", "ExtINT" };
+    uint64_t rte[IOAPIC_PINS];
+    uint32_t lines;
+    size_t used;
+
+    if (!the_ioapic) {
+        return false;
+    }
+    qemu_mutex_lock(&the_ioapic->lock);
+    memcpy(rte, the_ioapic->rte, sizeof(rte));
+    lines = the_ioapic->lines;
+    used = (size_t)snprintf(buf, len, "ioapic: id=0x%02x sel=0x%02x\n", the_ioapic->id,
+                            the_ioapic->select);
+    qemu_mutex_unlock(&the_ioapic->lock);
+    for (unsigned i = 0; i < IOAPIC_PINS && used < len; i++) {
+        uint64_t e = rte[i]; /* bits by the 82093AA's datasheet, 3.2.4 */
+        used += (size_t)snprintf(buf + used, len - used,
+                                 "  pin %-2u 0x%016llx dest=%u vec=%u %s %s %s%s%s%s\n", i,
+                                 (unsigned long long)e, (unsigned)(e >> 56), (unsigned)(e & 0xff),
+                                 e & BIT(13) ? "active-lo" : "active-hi",
+                                 e & BIT(15) ? "level" : "edge", modes[e >> 8 & 7],
+                                 e & BIT(11) ? " logical" : " physical", e & BIT(16) ? " masked" : "",
+                                 lines & BIT(i) ? " (raised)" : "");
+    }
+    return true;
+}

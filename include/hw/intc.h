@@ -23,6 +23,9 @@ bool pic_output_level(void);
 /* RT_SAFE. Interrupt acknowledge: the vector, spurious IR7 if the request went away. */
 int pic_ack(void);
 
+/* Text for `info pic`; HELPER_ONLY. False: there is none here. */
+bool pic_describe(char *buf, size_t len);
+
 /* ---- I/O APIC 82093AA, version 0x20, type "ioapic" ---- */
 
 #define IOAPIC_PINS 24
@@ -42,6 +45,9 @@ void ioapic_eoi(uint8_t vector);
 void ioapic_set_route_hook(void (*fn)(unsigned pin, bool valid, uint64_t addr, uint32_t data));
 /* RT_SAFE. The message of a pin; false if masked. */
 bool ioapic_route(unsigned pin, uint64_t *addr, uint32_t *data);
+
+/* Text for `info pic`; HELPER_ONLY. False: there is none here. */
+bool ioapic_describe(char *buf, size_t len);
 
 /* ---- Local APICs and the chip made of all three ---- */
 
