@@ -225,13 +225,13 @@ static bool cpu_handle_control(CPUState *cpu)
     }
     if (atomic_load(&cpu->pause_wanted)) {
         cpu_park(cpu);
-        latency_wake();
     } else if (bits & CPU_REQ_HOLD) {
         event_word_wait(&cpu->control, INT64_MAX);
-        latency_wake();
-        return cpu_handle_control(cpu);
+    } else {
+        return true;
     }
-    return true;
+    latency_wake();
+    return cpu_handle_control(cpu); /* what ended the wait may have been the end */
 }
 
 static void cpu_exit_halt(CPUState *cpu)

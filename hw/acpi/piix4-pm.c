@@ -138,9 +138,7 @@ static void enter_sleep(Piix4Pm *s)
     } else {
         return;
     }
-    if (current_cpu) { /* NULL: qtest */
-        cpu_request(current_cpu, CPU_REQ_HOLD);
-    }
+    cpu_hold_self();
 }
 
 /* ---- Register block ---- */

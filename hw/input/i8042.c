@@ -5,6 +5,7 @@
  * controller.
  */
 #include <string.h>
+#include "accel/cpu.h"
 #include "hw/input/ps2-internal.h"
 #include "hw/isa.h"
 #include "qemu/runstate.h"
@@ -125,6 +126,7 @@ static void write_output_port(I8042State *s, uint8_t v)
     irq_set(&s->a20, (v & OUT_A20) != 0);
     if (!(v & OUT_NO_RESET)) {
         qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+        cpu_hold_self();
     }
 }
 
@@ -197,6 +199,7 @@ static void i8042_command(I8042State *s, uint8_t cmd)
         /* Bits that are 0 pulse output lines 3..0 for 6 us; line 0 is the processor's reset. */
         if (!(cmd & BIT(0))) {
             qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+            cpu_hold_self();
         }
     } else {
         command_simple(s, cmd);

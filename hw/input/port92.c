@@ -5,6 +5,7 @@
  * The A20 line is driven when the bit changes: the keyboard controller drives it too, and the last
  * one to speak counts. Reset leaves it to that one, which opens it.
  */
+#include "accel/cpu.h"
 #include "hw/isa.h"
 #include "hw/ps2.h"
 #include "qemu/runstate.h"
@@ -37,6 +38,7 @@ static void port92_write(void *opaque, hwaddr offset, uint64_t value, unsigned s
     a20_changes = (v ^ s->value) & PORT92_A20;
     if ((v & (uint8_t)~s->value & PORT92_RESET) != 0) {
         qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+        cpu_hold_self();
     }
     s->value = v;
     if (a20_changes) {

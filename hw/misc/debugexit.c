@@ -3,6 +3,7 @@
  * A port that ends the process: a write of V makes the exit status V << 1 | 1, so that a test
  * program in the guest can tell how it went. Status 0 stays the guest's own power-off.
  */
+#include "accel/cpu.h"
 #include "hw/isa.h"
 #include "qemu/runstate.h"
 
@@ -20,6 +21,7 @@ static uint64_t debug_exit_read(void *opaque, hwaddr offset, unsigned size)
 static void debug_exit_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
 {
     qemu_system_exit_request((int)((uint32_t)value << 1 | 1));
+    cpu_hold_self();
 }
 
 static const MemoryRegionOps debug_exit_ops = {

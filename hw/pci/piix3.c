@@ -5,6 +5,7 @@
  * their own.
  */
 #include <string.h>
+#include "accel/cpu.h"
 #include "hw/i440fx.h"
 #include "qemu/runstate.h"
 
@@ -83,6 +84,7 @@ static void rc_write(void *opaque, uint8_t v)
     qemu_mutex_unlock(&s->lock);
     if (v & RC_RCPU) {
         qemu_system_reset_request(SHUTDOWN_CAUSE_GUEST_RESET);
+        cpu_hold_self();
     }
 }
 

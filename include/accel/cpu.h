@@ -72,6 +72,17 @@ extern __thread CPUState *current_cpu;
  * kicks it out of guest code by the accelerator's hook. O(1). */
 void cpu_request(CPUState *cpu, uint32_t req);
 
+/*
+ * RT_SAFE, where the guest has just asked for a reset, to be powered off or the like: the calling
+ * vCPU executes no instruction more before the machine was stopped for it. Nothing elsewhere.
+ */
+static inline void cpu_hold_self(void)
+{
+    if (current_cpu) {
+        cpu_request(current_cpu, CPU_REQ_HOLD);
+    }
+}
+
 /* Runs fn on the vCPU's own thread while it is out of guest code, and waits for it. HELPER_ONLY,
  * or from that thread itself. */
 void run_on_cpu(CPUState *cpu, void (*fn)(CPUState *cpu, void *opaque), void *opaque);
