@@ -270,7 +270,8 @@ static void configure_machine(void)
     cfg->name = name_opts.guest;
     opts_parse_rtc(qemu_find_opts_singleton("rtc"), &rtc, &error_fatal);
     cfg->rtc_local = rtc.local;
-    cfg->rtc_offset_s = rtc.offset_s;
+    cfg->rtc_dated = rtc.dated;
+    cfg->rtc_date_s = rtc.date_s;
     cfg->rtc_driftfix_slew = rtc.driftfix_slew;
     cfg->rtc_clock = rtc.clock == RTC_CLOCK_HOST ? CLOCK_TYPE_HOST
                      : rtc.clock == RTC_CLOCK_RT ? CLOCK_TYPE_REALTIME

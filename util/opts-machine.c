@@ -205,7 +205,7 @@ static bool one_of(const char *option, QemuOpts *opts, const char *key, const ch
     return false;
 }
 
-static bool rtc_date(const char *text, int64_t *offset, Error **errp)
+static bool rtc_date(const char *text, RtcOpts *rtc, Error **errp)
 {
     static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d" };
 
@@ -213,7 +213,8 @@ static bool rtc_date(const char *text, int64_t *offset, Error **errp)
         struct tm tm = { 0 };
         const char *end = strptime(text, forms[i], &tm);
         if (end && !*end) {
-            *offset = (int64_t)timegm(&tm) - (int64_t)time(NULL);
+            rtc->dated = true;
+            rtc->date_s = (int64_t)timegm(&tm);
             return true;
         }
     }
@@ -234,7 +235,7 @@ bool opts_parse_rtc(QemuOpts *opts, RtcOpts *rtc, Error **errp)
     memset(rtc, 0, sizeof(*rtc));
     if (base && !strcmp(base, "localtime")) {
         rtc->local = true;
-    } else if (base && strcmp(base, "utc") && !rtc_date(base, &rtc->offset_s, errp)) {
+    } else if (base && strcmp(base, "utc") && !rtc_date(base, rtc, errp)) {
         return false;
     }
     if (!one_of("-rtc", opts, "clock", clocks, &clock, errp) ||

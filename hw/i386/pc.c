@@ -155,7 +155,8 @@ static bool pc_timers_init(PcState *pc, Error **errp)
 {
     const MachineConfig *cfg = pc->cfg;
     DeviceState *pit = NULL;
-    RtcConfig rtc = { .localtime = cfg->rtc_local, .offset_s = cfg->rtc_offset_s,
+    RtcConfig rtc = { .localtime = cfg->rtc_local, .dated = cfg->rtc_dated,
+                      .date_s = cfg->rtc_date_s,
                       .clock = (ClockType)cfg->rtc_clock,
                       .driftfix_slew = cfg->rtc_driftfix_slew };
     pc->rtc = device_new_named("mc146818rtc");

@@ -586,7 +586,7 @@ static void rtc_start_clock(RtcState *s)
     if (!s->configured) {
         s->cfg.clock = CLOCK_TYPE_HOST;
     }
-    s->offset_ns = s->cfg.offset_s * NANOSECONDS_PER_SECOND;
+    s->offset_ns = s->cfg.dated ? (s->cfg.date_s - t) * NANOSECONDS_PER_SECOND : 0;
     if (s->cfg.localtime) {
         localtime_r(&t, &tm);
         s->offset_ns += (int64_t)tm.tm_gmtoff * NANOSECONDS_PER_SECOND;

@@ -26,7 +26,8 @@ typedef struct MachineConfig {
     bool uuid_set;
     const char *name;
     bool rtc_local;      /* -rtc base=localtime */
-    int64_t rtc_offset_s; /* base=DATE: seconds to add to the host's clock */
+    bool rtc_dated;      /* base=DATE: */
+    int64_t rtc_date_s;  /* seconds since 1970 */
     int rtc_clock;       /* ClockType: clock=host|rt|vm */
     bool rtc_driftfix_slew;
 } MachineConfig;

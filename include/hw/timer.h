@@ -16,7 +16,8 @@ void pit_set_irq_out(DeviceState *pit, IrqLine out);
 
 typedef struct RtcConfig {
     bool localtime;
-    int64_t offset_s;    /* added to the host's clock */
+    bool dated;          /* the time of day at start is date_s, in seconds since 1970 */
+    int64_t date_s;
     ClockType clock;     /* HOST, REALTIME or VIRTUAL: what time of day follows */
     bool driftfix_slew;  /* lost periodic ticks are delivered late instead of dropped */
 } RtcConfig;

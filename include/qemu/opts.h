@@ -26,7 +26,8 @@ bool opts_parse_uuid(const char *text, uint8_t uuid[16], Error **errp);
 typedef enum RtcClockChoice { RTC_CLOCK_HOST, RTC_CLOCK_RT, RTC_CLOCK_VM } RtcClockChoice;
 typedef struct RtcOpts {
     bool local;       /* base=localtime */
-    int64_t offset_s; /* base=DATE: what to add to the host's clock */
+    bool dated;       /* base=DATE: */
+    int64_t date_s;   /* seconds since 1970 */
     RtcClockChoice clock;
     bool driftfix_slew;
 } RtcOpts;

@@ -336,6 +336,27 @@ static void test_slew(void)
     check_state(rtc);
 }
 
+/* A date, on the virtual clock: exactly that date whatever the host's clock says. */
+static void test_dated(void)
+{
+    RtcConfig cfg = { .clock = CLOCK_TYPE_VIRTUAL, .dated = true, .date_s = 1577836800 };
+
+    device_unrealize(rtc);
+    rtc = device_new_named("mc146818rtc");
+    rtc_configure(rtc, &cfg);
+    g_assert_true(device_realize(rtc, NULL, &error_abort));
+    put(0x0b, 0x06); /* binary, 24 hours */
+    for (unsigned i = 0; i < 2; i++) {
+        g_assert_cmphex(get(0), ==, i);
+        g_assert_cmphex(get(2), ==, 0);
+        g_assert_cmphex(get(4), ==, 0);
+        g_assert_cmphex(get(7), ==, 1);
+        g_assert_cmphex(get(8), ==, 1);
+        g_assert_cmphex(get(9), ==, 20);
+        step_ns(SEC);
+    }
+}
+
 int main(int argc, char **argv)
 {
     RtcConfig cfg = { .clock = CLOCK_TYPE_VIRTUAL };
@@ -355,5 +376,6 @@ int main(int argc, char **argv)
     g_test_add_func("/rtc/memory", test_memory);
     g_test_add_func("/rtc/state", test_state);
     g_test_add_func("/rtc/slew", test_slew);
+    g_test_add_func("/rtc/dated", test_dated);
     return g_test_run();
 }
