@@ -9,7 +9,8 @@
 _Atomic uint64_t timer_seq;
 
 static _Atomic int64_t virtual_state;
-static atomic_bool virtual_manual;
+static atomic_bool virtual_manual, virtual_counted;
+static void (*virtual_earlier)(void);
 
 /* Timers that a manual advance runs at one and the same time before it gives up: a fn that always
  * arms itself for now would otherwise hang a test for ever. */
@@ -49,19 +50,27 @@ bool clock_virtual_is_manual(void)
     return atomic_load_explicit(&virtual_manual, memory_order_relaxed);
 }
 
+bool clock_virtual_is_counted(void)
+{
+    return atomic_load_explicit(&virtual_counted, memory_order_relaxed);
+}
+
 int64_t clock_virtual_to_monotonic(int64_t virtual_ns)
 {
     int64_t s = atomic_load(&virtual_state), r;
 
     if (!(s & 1)) {
-        return clock_virtual_is_manual() && virtual_ns <= (s >> 1) ? 0 : INT64_MAX;
+        bool due = clock_virtual_is_manual() && !clock_virtual_is_counted() && virtual_ns <= s >> 1;
+
+        return due ? 0 : INT64_MAX;
     }
     return __builtin_sub_overflow(virtual_ns, s >> 1, &r) ? INT64_MAX : r;
 }
 
 int64_t clock_due_limit(ClockType type)
 {
-    if (type == CLOCK_TYPE_VIRTUAL && !clock_virtual_is_running() && !clock_virtual_is_manual()) {
+    if (type == CLOCK_TYPE_VIRTUAL && !clock_virtual_is_running() &&
+        (!clock_virtual_is_manual() || clock_virtual_is_counted())) {
         return INT64_MIN;
     }
     return clock_get_ns(type);
@@ -95,6 +104,10 @@ void clock_virtual_start(void)
 
 void clock_virtual_set(int64_t virtual_ns)
 {
+    if (clock_virtual_is_counted()) {
+        atomic_store(&virtual_state, pack(virtual_ns, false)); /* no loop waits for it */
+        return;
+    }
     QEMU_LOCK_GUARD(loop_list_lock());
     if (!clock_virtual_is_running()) {
         atomic_store(&virtual_state, pack(virtual_ns, false));
@@ -108,6 +121,20 @@ void clock_virtual_set_manual(void)
     atomic_store(&virtual_state, pack(clock_get_ns(CLOCK_TYPE_VIRTUAL), false));
     atomic_store(&virtual_manual, true);
     rearm_all_locked();
+}
+
+void clock_virtual_set_counted(void (*earlier)(void))
+{
+    virtual_earlier = earlier;
+    atomic_store(&virtual_counted, true);
+    clock_virtual_set_manual();
+}
+
+void clock_virtual_earlier(void)
+{
+    if (clock_virtual_is_counted()) {
+        virtual_earlier();
+    }
 }
 
 /* The loop with the earliest virtual timer; *t and *key are that timer's. */

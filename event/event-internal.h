@@ -84,6 +84,8 @@ void timers_run_one_locked(EventLoop *loop, EventTimer *t) NO_TSA;
 
 /* clock.c */
 bool clock_virtual_is_manual(void);
+/* A virtual timer became the earliest of its loop; the loop's lock is held. */
+void clock_virtual_earlier(void);
 /* The time up to which timers of a clock are due now; INT64_MIN: none are. */
 int64_t clock_due_limit(ClockType type);
 extern _Atomic uint64_t timer_seq;

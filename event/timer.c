@@ -280,6 +280,9 @@ void timer_mod(EventTimer *t, int64_t expire_ns)
         t->key = loop->entry[t->clock] + 1; /* not in this iteration any more */
     }
     heap_settle(h, armed ? t->slot : h->len++, t);
+    if (h->t[0] == t && t->clock == CLOCK_TYPE_VIRTUAL) {
+        clock_virtual_earlier();
+    }
     /* The loop's own thread programs the timerfd before it sleeps. */
     if (h->t[0] == t && !event_loop_is_self(loop)) {
         timers_arm_locked(loop, false);

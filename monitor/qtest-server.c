@@ -364,7 +364,7 @@ static void cmd_memset(QtestServer *s, char **w)
 
 static void advance_to(QtestServer *s, int64_t target)
 {
-    if (!clock_virtual_is_manual()) {
+    if (!clock_virtual_is_manual() || clock_virtual_is_counted()) {
         send_line(s, "FAIL Virtual time runs by itself, use -accel qtest");
         return;
     }

@@ -115,6 +115,14 @@ bool clock_virtual_is_manual(void);
  * own the main loop). A target in the past runs what is due now and changes no time.
  */
 void clock_virtual_advance_to(int64_t target_ns);
+/*
+ * Start-up, a manual clock that one vCPU drives (-icount): only it calls clock_virtual_advance_to(),
+ * on its own thread; loops run no virtual timers. earlier is called, with the loop's lock held, by
+ * whatever thread arms a virtual timer that is due before all others of its loop: RT_SAFE.
+ */
+void clock_virtual_set_counted(void (*earlier)(void));
+/* RT_SAFE. */
+bool clock_virtual_is_counted(void);
 /* Earliest armed virtual timer, INT64_MAX if none. */
 int64_t clock_virtual_next_deadline(void);
 

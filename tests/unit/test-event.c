@@ -253,6 +253,48 @@ static void test_virtual_manual(void)
     event_loop_free(b);
 }
 
+static unsigned earlier_calls;
+
+static void count_earlier(void)
+{
+    earlier_calls++;
+}
+
+/* A clock that a vCPU drives: a loop runs none of its timers, due or not; the driver is told of a
+ * timer that moved to the front. */
+static void test_virtual_counted(void)
+{
+    EventLoop *l = loop_new();
+    Shot s[2];
+    int64_t v;
+
+    clock_virtual_set_counted(count_earlier);
+    g_assert_true(clock_virtual_is_counted() && clock_virtual_is_manual());
+    v = clock_get_ns(CLOCK_TYPE_VIRTUAL);
+    for (unsigned i = 0; i < 2; i++) {
+        shot_init(&s[i], l, CLOCK_TYPE_VIRTUAL);
+    }
+    earlier_calls = 0;
+    timer_mod(&s[0].t, v);
+    g_assert_cmpuint(earlier_calls, ==, 1);
+    timer_mod(&s[1].t, v + 10);
+    g_assert_cmpuint(earlier_calls, ==, 1);
+    g_assert_cmpint(clock_virtual_to_monotonic(v), ==, INT64_MAX);
+    for (unsigned i = 0; i < 3; i++) {
+        event_loop_iterate(l, 1000000);
+    }
+    g_assert_cmpuint(s[0].runs, ==, 0);
+    clock_virtual_advance_to(v + 9);
+    g_assert_cmpuint(s[0].runs, ==, 1);
+    g_assert_cmpuint(s[1].runs, ==, 0);
+    clock_virtual_advance_to(v + 10);
+    g_assert_cmpuint(s[1].runs, ==, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        timer_fini(&s[i].t);
+    }
+    event_loop_free(l);
+}
+
 /* ---- Several threads arm and disarm the timers of one loop ---- */
 
 #define STRESS_TIMERS  64
@@ -624,5 +666,6 @@ int main(int argc, char **argv)
     g_test_add_func("/event/loop/stop", test_stop_and_self);
     g_test_add_func("/event/clock/pause", test_virtual_pause);
     g_test_add_func("/event/clock/manual", test_virtual_manual);
+    g_test_add_func("/event/clock/counted", test_virtual_counted);
     return g_test_run();
 }
