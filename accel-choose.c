@@ -6,7 +6,9 @@
 #include <string.h>
 #include "accel-choose.h"
 #include "accel/accel.h"
+#include "hw/machine.h"
 #include "qemu/config.h"
+#include "qemu/guest-random.h"
 #include "qemu/opts.h"
 #include "qemu/thread.h"
 
@@ -99,6 +101,42 @@ static bool try_choice(const AccelChoice *a, bool first)
     return false;
 }
 
+void accel_configure_determinism(const char *seed)
+{
+    IcountOpts icount;
+    uint64_t value = 0;
+
+    opts_parse_icount(qemu_find_opts_singleton("icount"), &icount, &error_fatal);
+    if (seed) {
+        opts_parse_seed(seed, &value, &error_fatal);
+    }
+    if (seed || icount.enabled) {
+        guest_random_fix(value);
+    }
+    if (icount.enabled && machine_config.smp.maxcpus > 1) {
+        error_report("-icount: only one CPU can be counted, not %u; leave -smp out",
+                     machine_config.smp.maxcpus);
+        exit(1);
+    }
+    accel_icount = (AccelIcount){ .enabled = icount.enabled, .sleep = icount.sleep,
+                                  .shift = icount.shift };
+}
+
+/* What other options ask of the accelerator that was chosen. */
+static void check_choice(void)
+{
+    if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
+        error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest only with "
+                     "-accel kvm, not %s", current_accel->name);
+        exit(1);
+    }
+    if (accel_icount.enabled && !accel_is(&tcg_accel_ops)) {
+        error_report("-icount: instructions are counted only with -accel tcg, not %s",
+                     current_accel->name);
+        exit(1);
+    }
+}
+
 void accel_choose(bool enable_kvm)
 {
     AccelChoice *given = NULL;
@@ -113,9 +151,5 @@ void accel_choose(bool enable_kvm)
         g_free(text);
     }
     opts_free_accels(given);
-    if (accel_cpu_pm && !accel_is(&kvm_accel_ops)) {
-        error_report("-overcommit cpu-pm=on: idle instructions can be left to the guest only with "
-                     "-accel kvm, not %s", current_accel->name);
-        exit(1);
-    }
+    check_choice();
 }

@@ -12,6 +12,9 @@ void accels_print_help(void);
  * vCPUs. Before os_prioritize(), which wants to know.
  */
 uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus);
+/* -icount and -seed (NULL: not given), after -smp and before accel_choose(): ends the process with
+ * status 1 and the reason if they cannot be had. */
+void accel_configure_determinism(const char *seed);
 /*
  * Sets current_accel to the first of -accel, -machine accel= or -enable-kvm (enable_kvm) that can
  * be had, with a warning for each before it. None: says why and ends the process with status 1.

@@ -39,6 +39,12 @@ static const QemuOptDesc accel_desc[] = {
     N("tb-size", "tcg: MiB of translated code"),
     B("one-insn", "tcg: interpret every instruction, translate nothing"),
     B("exact-flags", "tcg: RFLAGS exact even at a fault"),
+    S("state-log", "tcg: file for the states of a deterministic run"),
+    N("state-every", "tcg: instructions between two states (10000)"),
+    N("state-from", "tcg: instructions before the first"),
+    N("state-ram-every", "tcg: states between two that tell of RAM (0: none does)"),
+    B("state-blocks", "tcg: all registers before each block"),
+    N("state-flip", "tcg: instructions before a bit is flipped, to try the log"),
     S("kernel-irqchip", "kvm: on, off or split"),
     Z("kvm-shadow-mem", "kvm: size of the shadow page tables"),
     N("dirty-ring-size", "kvm: only 0, the dirty bitmap"),
@@ -98,6 +104,12 @@ static const QemuOptDesc rtc_desc[] = {
     S("base", "utc, localtime or a date"), S("clock", "host, rt or vm"),
     S("driftfix", "none or slew"), END
 };
+static const QemuOptDesc icount_desc[] = {
+    S("shift", "an instruction takes 2^shift ns of virtual time, 0 to 10"),
+    B("sleep", "a halted CPU waits for its next timer (on) or jumps to it (off)"),
+    B("align", "only off: keep up with the host's clock"),
+    S("rr", "record or replay: not there"), S("rrfile", NULL), S("rrsnapshot", NULL), END
+};
 static const QemuOptDesc msg_desc[] = {
     B("timestamp", "messages begin with the time"),
     B("guest-name", "messages begin with the guest's name"), END
@@ -130,6 +142,7 @@ GROUP(realtime_opts, "realtime", NULL, true, realtime_desc);
 GROUP(overcommit_opts, "overcommit", NULL, true, overcommit_desc);
 GROUP(action_opts, "action", NULL, true, action_desc);
 GROUP(rtc_opts, "rtc", "base", true, rtc_desc);
+GROUP(icount_opts, "icount", "shift", true, icount_desc);
 GROUP(msg_opts, "msg", NULL, true, msg_desc);
 GROUP(fw_cfg_opts, "fw_cfg", "name", false, fw_cfg_desc);
 GROUP(mon_opts, "mon", "chardev", false, mon_desc);
@@ -142,7 +155,7 @@ GROUP(object_opts, "object", "qom-type", false, NULL);
 
 static QemuOptsList *const builtin_groups[] = {
     &machine_opts, &accel_opts, &smp_opts, &memory_opts, &name_opts, &boot_opts,
-    &global_opts, &realtime_opts, &overcommit_opts, &action_opts, &rtc_opts, &msg_opts,
+    &global_opts, &realtime_opts, &overcommit_opts, &action_opts, &rtc_opts, &icount_opts, &msg_opts,
     &mon_opts, &chardev_opts, &add_fd_opts, &device_opts, &object_opts,
     &fw_cfg_opts,
 };

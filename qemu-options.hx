@@ -45,6 +45,10 @@ Choose the machine and its properties. Several uses add up.
 > given again, the next is tried if the one before fails
 Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used.
 
+* state-log=FILE: tcg, with -icount: write a line "COUNT RIP HASH" for the state of the CPU after every state-every=N instructions (10000); tests/linux/lockstep.py compares two of them.
+* state-from=N: the first line is that of this count. state-ram-every=N: every N lines one tells of RAM too.
+* state-blocks=on: instead, a line with all registers and the code before each block.
+* state-flip=N: flip a bit of R12 after N instructions, to see that it is found.
 * kernel-irqchip=on|off|split: kvm: as in -machine.
 * kvm-shadow-mem=SIZE: kvm: how much memory the kernel may use for shadow page tables.
 * dirty-ring-size=0: kvm: dirty pages are found by bitmap; no ring is implemented.
@@ -292,6 +296,19 @@ The same as "-action shutdown=pause".
 @group rtc
 > the clock of the machine
 Set the start value of the machine's real-time clock (DATE as 2006-06-17T16:01:21 or 2006-06-17), the clock it follows, and whether lost ticks are made up for.
+
+-icount shift=N[,sleep=on|off][,align=off]
+@group icount
+> virtual time by retired instructions (tcg, one CPU)
+Make a run repeatable: virtual time, and with it the time-stamp counter and all timers, advances by 2^N nanoseconds for each instruction the CPU retires, and never by the host's clock. Timers expire at exact instruction counts. Give a fixed date with -rtc base=DATE,clock=vm too. Only with -accel tcg and one CPU; what comes from outside (input, monitor commands that change something) is not recorded.
+
+* shift=N: 0 to 10. There is no shift=auto.
+* sleep=on|off: while the CPU is halted, wait for its next timer (on, the default), or let virtual time jump to it.
+* align=off: virtual time is never made to follow the host's clock, so on is refused; so are rr=, rrfile= and rrsnapshot=.
+
+-seed N
+> repeatable random numbers for the guest
+What RDRAND and RDSEED give comes from a generator that starts at N instead of from the host's processor (-accel tcg). -icount alone implies -seed 0.
 
 -no-acpi
 > the same as -machine acpi=off

@@ -43,7 +43,7 @@
 static struct {
     bool enable_kvm, nodefaults, nographic, stopped, daemonize, no_acpi, no_hpet;
     const char *cpu, *kernel, *initrd, *append, *bios, *pidfile, *uuid, *log_items, *log_file;
-    const char *debugcon, *qtest, *qtest_log;
+    const char *debugcon, *qtest, *qtest_log, *seed;
     GPtrArray *serials, *monitors, *qmps, *qmp_pretties;
 } args;
 
@@ -66,6 +66,7 @@ static bool option_string(const CmdlineUse *use)
         { QEMU_OPTION_uuid, &args.uuid },         { QEMU_OPTION_d, &args.log_items },
         { QEMU_OPTION_D, &args.log_file },        { QEMU_OPTION_debugcon, &args.debugcon },
         { QEMU_OPTION_qtest, &args.qtest },       { QEMU_OPTION_qtest_log, &args.qtest_log },
+        { QEMU_OPTION_seed, &args.seed },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
@@ -622,6 +623,7 @@ int main(int argc, char **argv)
     parse_command_line(argc, argv);
     choose_machine();
     configure_machine();
+    accel_configure_determinism(args.seed);
     setup_process();
     memory_init();
     memory_thread_register();

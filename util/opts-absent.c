@@ -68,7 +68,7 @@ const char *opts_why_absent(const char *option)
         { " plugin trace ", "there are no plugins and trace points in this program; see -d help" },
         { " numa ", "there are no NUMA nodes in this program yet; leave it out" },
         { " acpitable smbios ", "firmware tables are made by this program alone; leave it out" },
-        { " icount singlestep ", "instructions are not counted by this program; leave it out" },
+        { " singlestep ", "-accel tcg,one-insn=on interprets every instruction" },
         { " watchdog watchdog-action ", "there is no watchdog in this program yet; leave it out" },
         { " tpmdev vmgenid ", "there is no such device in this program; leave it out" },
         { " chroot runas run-with ", "this program keeps its user and directory; leave it out" },

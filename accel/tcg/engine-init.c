@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/icount.h"
 #include "accel/tcg/jit.h"
+#include "qemu/guest-random.h"
 #include "qemu/os.h"
 #include "qemu/thread.h"
 
@@ -63,8 +65,15 @@ bool tcg_engine_init(X86CPU *c, Error **errp)
     if (!jit_init(c, errp)) {
         goto fail_simd;
     }
+    if (!tcg_count_init(c, errp)) {
+        goto fail_jit;
+    }
+    t->random_fixed = guest_random_seed(c->base.index, &t->random);
     tcg_engine_reset(c);
     return true;
+fail_jit:
+    tcg_count_fini(c);
+    jit_fini(c);
 fail_simd:
     tcg_simd_fini(c);
 fail_sys:
@@ -82,6 +91,7 @@ fail:
 
 void tcg_engine_fini(X86CPU *c)
 {
+    tcg_count_fini(c);
     jit_fini(c);
     tcg_simd_fini(c);
     tcg_sys_fini(c);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "accel/irqchip.h"
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/icount.h"
 #include "accel/tcg/jit.h"
 #include "qemu/log.h"
 #include "realtime/latency.h"
@@ -26,16 +27,31 @@ bool tcg_block_uses_page(const X86CPU *c, const RAMBlock *rb, uint64_t page_offs
             (b->cross && b->rb2 == rb && b->off2 == page_offset));
 }
 
-/* The block's instructions were counted when it began; those before i (and i, if more is 1) were
- * executed. */
-static void icount_correct(TcgCpu *t, const Insn *i, unsigned more)
+/* How many of the block's instructions, which were counted when it began, i and those behind it are. */
+static uint64_t icount_left(const TcgCpu *t, const Insn *i)
 {
     uint64_t done = (uint64_t)(i - t->block->insn);
 
-    /* Else it is one that translated code gave to the interpreter: nothing was counted. */
-    if (done < t->block->n) {
-        t->icount -= t->block->n - done - more;
+    if (t->jit && i == t->jit->one) {
+        /* Given to the interpreter by translated code, which counts under -icount only. */
+        return t->counting ? t->block->n - t->jit->one_index : 0;
     }
+    return done < t->block->n ? t->block->n - done : 0;
+}
+
+/* Those before i (and i, if more is 1) were executed. */
+static void icount_correct(TcgCpu *t, const Insn *i, unsigned more)
+{
+    uint64_t left = icount_left(t, i);
+
+    if (left) {
+        t->icount -= left - more;
+    }
+}
+
+uint64_t tcg_count_before(const X86CPU *c, const Insn *i)
+{
+    return c->tcg->icount - (c->tcg->block ? icount_left(c->tcg, i) : 0);
 }
 
 static void leave_insn(X86CPU *c, const Insn *i)
@@ -200,7 +216,7 @@ static void handle_requests(X86CPU *c, uint32_t bits)
     if (bits & CPU_REQ_NMI) {
         take_nmi_requests(c);
     }
-    if ((bits & CPU_REQ_TIMER) && irqchip && irqchip->timer_check) {
+    if ((bits & CPU_REQ_TIMER) && irqchip && irqchip->timer_check && !c->tcg->counting) {
         irqchip->timer_check(&c->base);
     }
     if (bits & (CPU_REQ_TIMER | CPU_REQ_INTERRUPT)) {
@@ -291,6 +307,12 @@ static void run_single(X86CPU *c)
     step_finish(c);
 }
 
+/* Under -icount: no block that would run past where the engine must stop. */
+static uint32_t step_bit(const TcgCpu *t)
+{
+    return t->counting && t->count_limit - t->icount < BLOCK_MAX_INSNS ? MODE_STEP : 0;
+}
+
 /* -d exec, cpu: block by block through here. */
 static void run_logged(X86CPU *c)
 {
@@ -298,7 +320,8 @@ static void run_logged(X86CPU *c)
 
     atomic_store_explicit(&c->base.exit_request, 1, memory_order_relaxed);
     c->tcg->block = NULL;
-    b = tcg_block_get(c, c->tcg->mode_key);
+    b = tcg_block_get(c, c->tcg->mode_key | step_bit(c->tcg));
+    c->tcg->clock_exact = false;
     tcg_log_exec(c, b);
     run_block(c, b);
 }
@@ -312,6 +335,9 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
 
     tcg_fp_sync(c);
     atomic_store(&cpu->exit_request, 0);
+    if (unlikely(t->counting)) {
+        tcg_count_attend(c);
+    }
     bits = event_word_take(&cpu->event);
     if (bits) {
         /* Looks without a request are the guest's own doing: STI, and leaving a block early. */
@@ -330,6 +356,10 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
         if (!tcg_has_work(c)) {
             /* HLT under STI's shadow: the shadow ends with it. */
             c->int_shadow = c->movss_shadow = false;
+            if (t->counting && tcg_count_halted(c)) {
+                atomic_store_explicit(&cpu->exit_request, 1, memory_order_relaxed);
+                return false;
+            }
             latency_exit(LATENCY_EXIT_HALT);
             *reason = EXIT_HALT;
             return true;
@@ -465,6 +495,60 @@ static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
     }
 }
 
+/* The same under -icount, where every stop is at an exact count: the last instructions before it
+ * run one by one. */
+static void counted_block(X86CPU *c, TcgBlock *b, JitLink **link)
+{
+    TcgCpu *t = c->tcg;
+
+    t->clock_exact = false;
+    if (t->icount + b->n > t->count_limit) {
+        t->block = NULL;
+        b = tcg_block_get(c, t->mode_key | MODE_STEP);
+    } else if (t->jit && !t->jit->interp_next) {
+        if (!b->jit) {
+            block_heat(c, b);
+        }
+        if (b->jit && (likely(!b->cross) || jit_stamp_cross(c, b))) {
+            c->accel_area[AREA_BUDGET] = t->count_limit - t->icount;
+            run_translated(c, b, link);
+            t->icount = t->count_limit - c->accel_area[AREA_BUDGET];
+            return;
+        }
+    }
+    *link = NULL;
+    run_block(c, b);
+    if (t->jit) {
+        t->jit->interp_next = false;
+        t->jit->stat.interp_blocks++;
+    }
+}
+
+static QEMU_NOINLINE ExitReason counted_loop(X86CPU *c)
+{
+    TcgCpu *t = c->tcg;
+    JitLink *link = NULL;
+    ExitReason reason;
+    TcgBlock *b;
+
+    for (;;) {
+        if (unlikely(atomic_load_explicit(&c->base.exit_request, memory_order_relaxed)) ||
+            t->icount >= t->count_limit) {
+            if (engine_attend(c, &reason)) {
+                return reason;
+            }
+            link = NULL;
+            continue;
+        }
+        b = next_block(c, &t->engine->none);
+        if (unlikely(state_log_blocks(t->icount))) {
+            state_log_block(c, b);
+            t->count_limit = MIN(t->count_limit, t->icount + b->n);
+        }
+        counted_block(c, b, &link);
+    }
+}
+
 /*
  * Every siglongjmp arrives at the sigsetjmp, whose frame lives as long as engine_loop() runs; no
  * local variable is carried across.
@@ -494,7 +578,7 @@ ExitReason tcg_engine_run(X86CPU *c)
     if (unlikely(c->tcg->shutdown)) {
         atomic_store(&c->base.exit_request, 1);
     }
-    reason = engine_loop(c);
+    reason = c->tcg->counting ? counted_loop(c) : engine_loop(c);
     tcg_fp_sync(c);
     memory_read_unlock();
     return reason;

@@ -26,6 +26,7 @@
 #define CC_ZF 0x4000u
 #define CC_SF 0x8000u
 #define CC_OF 0x1u
+#define CC_ONE 0x200u /* bit 1 of RFLAGS */
 
 static inline void cc_set(X86CPU *c, uint32_t mask, uint32_t v)
 {

@@ -232,13 +232,28 @@ static void bound(X86CPU *c, const Insn *i)
     NEXT(c, i);
 }
 
-/* ---- Random numbers: the host's; CF tells success, the other flags are 0 ---- */
+/* ---- Random numbers: the host's, or -seed's; CF tells success, the other flags are 0 ---- */
+
+/* SplitMix64. */
+static uint64_t random_fixed(X86CPU *c)
+{
+    uint64_t v = c->tcg->random += 0x9e3779b97f4a7c15ull;
+
+    v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9ull;
+    v = (v ^ v >> 27) * 0x94d049bb133111ebull;
+    return v ^ v >> 31;
+}
 
 #define DEFINE_RANDOM(name, bits, mod)                                                             \
     static void name##bits(X86CPU *c, const Insn *i)                                               \
     {                                                                                              \
         uint64_t v = c->regs[i->rm];                                                               \
         uint32_t f;                                                                                \
+        if (unlikely(c->tcg->random_fixed)) {                                                      \
+            wr##bits(c, i->rm, random_fixed(c));                                                   \
+            c->cc = CC_CF | CC_ONE;                                                                \
+            NEXT(c, i);                                                                            \
+        }                                                                                          \
         __asm__ volatile(#name " %" mod "0" FLAGS_OUT : "+r"(v), "=&a"(f));                        \
         c->regs[i->rm] = v;                                                                        \
         c->cc = f;                                                                                 \

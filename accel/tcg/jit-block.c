@@ -280,6 +280,10 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
     emit_mov_imm(e, H_AX,
                  jit_rip(x, x->tb->rip + x->tb->insn[s->index].off + x->tb->insn[s->index].len));
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+    if (x->c->tcg->counting) { /* those that will not be executed */
+        emit_alu_mem_imm8(e, true, 0, JIT_CPU, JIT_OFF_AREA(AREA_BUDGET),
+                          (int8_t)(x->n - 1 - s->index));
+    }
     emit_mov_imm(e, H_DX, s->size);
     emit_jmp(e, x->j->code_hit);
 }
@@ -304,6 +308,18 @@ static void entry_cross_emit(JitCtx *x)
     e64(e, 0);
     emit_op_rm(e, true, 0x3b, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
     x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
+}
+
+/* Under -icount: the whole block is counted here, or left to the engine if it is too long. */
+static void entry_count_emit(JitCtx *x)
+{
+    Emit *e = &x->e;
+
+    if (x->c->tcg->counting) {
+        emit_alu_mem_imm8(e, true, 7, JIT_CPU, JIT_OFF_AREA(AREA_BUDGET), (int8_t)x->n);
+        x->entry_rel[x->nentry++] = emit_jcc(e, CC_L, NULL);
+        emit_alu_mem_imm8(e, true, 5, JIT_CPU, JIT_OFF_AREA(AREA_BUDGET), (int8_t)x->n);
+    }
 }
 
 static void entry_emit(JitCtx *x)
@@ -333,6 +349,7 @@ static void entry_emit(JitCtx *x)
         x->x87_rel = emit_jcc(e, CC_Z, NULL);
         x->x87_resume = emit_here(e);
     }
+    entry_count_emit(x);
 }
 
 /* routine does not come back if the interpreter must run this block. */

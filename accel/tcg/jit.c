@@ -86,6 +86,25 @@ static uint64_t jump_epoch(X86CPU *c)
 
 /* ---- What translated code calls ---- */
 
+/* -icount: an instruction in the interpreter begins; the whole block was counted at its entry. */
+static void counted_begin(X86CPU *c)
+{
+    c->tcg->icount = c->tcg->count_limit - c->accel_area[AREA_BUDGET];
+}
+
+/* It ended. Those behind it in the block are not counted if they will not be executed; if it made
+ * way for an interrupt that was corrected already. */
+static bool counted_end(X86CPU *c, const TcgBlock *tb, unsigned index, bool goes_on, bool restarts)
+{
+    TcgCpu *t = c->tcg;
+
+    if (!goes_on && !restarts) {
+        t->icount -= tb->n - 1 - index;
+    }
+    c->accel_area[AREA_BUDGET] = t->count_limit - t->icount;
+    return goes_on;
+}
+
 /*
  * One instruction in the interpreter. False: it does not simply go on behind it (control was
  * transferred, or a repeated instruction made way for an interrupt); RIP is right either way.
@@ -95,7 +114,8 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
     TcgCpu *t = c->tcg;
     unsigned index = what & 0xff;
     Insn *one = t->jit->one;
-    bool live = t->csr_live;
+    bool live = t->csr_live, goes_on;
+    uint64_t before;
 
     if (what & JIT_CALL_SLOW) {
         t->jit->stat.slow_paths++;
@@ -104,6 +124,11 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
     }
     t->block = tb;
     t->block_rip = tb->rip;
+    t->jit->one_index = index;
+    if (unlikely(t->counting)) {
+        counted_begin(c);
+    }
+    before = t->icount;
     one[0] = tb->insn[index];
     one[1].off = one[0].off + one[0].len;
     one[0].fn(c, one);
@@ -115,10 +140,9 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
     }
     /* STAC, CLAC and POPF choose another table. */
     c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
-    if ((what & JIT_CALL_X87) && !t->x87_live && !jit_x87_load(c)) {
-        return false;
-    }
-    return c->rip == tcg_insn_rip(c, &one[1]);
+    goes_on = !((what & JIT_CALL_X87) && !t->x87_live && !jit_x87_load(c)) &&
+              c->rip == tcg_insn_rip(c, &one[1]);
+    return unlikely(t->counting) ? counted_end(c, tb, index, goes_on, t->icount != before) : goes_on;
 }
 
 /*

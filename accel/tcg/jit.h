@@ -25,7 +25,8 @@
 
 /* Slots of X86CPU.accel_area, which translated code reaches with one displacement. */
 enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
-       AREA_GROUP, AREA_GROUP_TLB = AREA_GROUP + 8 };
+       AREA_GROUP, AREA_GROUP_TLB = AREA_GROUP + 8,
+       AREA_BUDGET = AREA_GROUP_TLB + 8 /* -icount: instructions until the engine must stop */ };
 #define JIT_GROUPS 8 /* alive at once in a block */
 
 typedef struct JitBlock JitBlock;
@@ -153,7 +154,7 @@ typedef struct JitCtx {
     const uint8_t *csr_resume, *x87_resume;
     JitStub stub[JIT_MAX_STUBS];
     unsigned nstub;
-    uint8_t *entry_rel[4];
+    uint8_t *entry_rel[5];
     unsigned nentry;
     /* Decoded again, for operands and flags. */
     ZydisDecodedInstruction zi[BLOCK_MAX_INSNS];
@@ -181,6 +182,7 @@ struct Jit {
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
     const uint8_t *x87_enter;    /* the same */
     Insn one[2];                 /* the instruction under interpretation, and an end record */
+    unsigned one_index;          /* its place in the block */
     JitCtx ctx;                  /* of the translation under way */
     JitStats stat;
     uint64_t fallback[JIT_MNEMONICS]; /* instructions left to the interpreter */

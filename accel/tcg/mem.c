@@ -237,10 +237,11 @@ static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len,
             }
         }
     }
-    check_watch(c, lin, len, access == ACC_WRITE);
     if (unlikely(!p[0].e.rb || (n == 2 && !p[1].e.rb))) {
         tcg_fp_sync(c); /* a device will run */
+        tcg_count_exact(c, i);
     }
+    check_watch(c, lin, len, access == ACC_WRITE);
     return n;
 }
 

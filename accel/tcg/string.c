@@ -184,6 +184,7 @@ SIZES_8_64(DEFINE_ONE)
         uint64_t lin;                                                                              \
         type v;                                                                                    \
         tcg_check_io(c, i, (uint16_t)c->regs[R_RDX], bits / 8);                                    \
+        tcg_count_exact(c, i);                                                                     \
         lin = destination(c, i, bits / 8, true);                                                   \
         tcg_probe_write(c, i, lin, bits / 8);                                                      \
         uint64_t sample = latency_sample_begin();                                                  \
@@ -196,6 +197,7 @@ SIZES_8_64(DEFINE_ONE)
     {                                                                                              \
         type v;                                                                                    \
         tcg_check_io(c, i, (uint16_t)c->regs[R_RDX], bits / 8);                                    \
+        tcg_count_exact(c, i);                                                                     \
         v = tcg_ld##bits(c, i, source(c, i, bits / 8));                                            \
         uint64_t sample = latency_sample_begin();                                                  \
         address_space_store(&address_space_io, (uint16_t)c->regs[R_RDX], v, bits / 8);             \

@@ -40,6 +40,7 @@ void sys_hypercall(X86CPU *c, const Insn *i)
     uint64_t nr = c->regs[R_RAX] & mask;
     int64_t result;
 
+    tcg_count_exact(c, i);
     if (c->cpl != 0) {
         result = HC_EPERM;
     } else if (nr == HC_SEND_IPI) {

@@ -185,6 +185,7 @@ void sys_rdmsr(X86CPU *c, const Insn *i)
     uint64_t v;
 
     sys_need_cpl0(c, i);
+    tcg_count_exact(c, i);
     tcg_fp_sync(c);
     if (!x86_rdmsr(c, (uint32_t)c->regs[R_RCX], &v)) {
         sys_gp0(c, i);
@@ -200,6 +201,7 @@ void sys_wrmsr(X86CPU *c, const Insn *i)
     uint64_t efer = c->efer;
 
     sys_need_cpl0(c, i);
+    tcg_count_exact(c, i);
     tcg_fp_sync(c);
     if (!x86_wrmsr(c, (uint32_t)c->regs[R_RCX], v)) {
         sys_gp0(c, i);
@@ -235,6 +237,7 @@ static void read_tsc(X86CPU *c, const Insn *i)
     if (c->cpl != 0 && (c->cr4 & CR4_TSD)) {
         sys_gp0(c, i);
     }
+    tcg_count_clock(c, i);
     t = x86_tsc_read(c);
     c->regs[R_RAX] = (uint32_t)t;
     c->regs[R_RDX] = t >> 32;
@@ -315,6 +318,7 @@ void sys_in(X86CPU *c, const Insn *i)
     uint64_t v;
 
     tcg_check_io(c, i, port, i->opsize);
+    tcg_count_exact(c, i);
     uint64_t sample = latency_sample_begin();
     v = address_space_load(&address_space_io, port, i->opsize);
     latency_sample_end(LATENCY_EXIT_IO, sample);
@@ -332,6 +336,7 @@ void sys_out(X86CPU *c, const Insn *i)
     uint64_t v = c->regs[R_RAX];
 
     tcg_check_io(c, i, port, i->opsize);
+    tcg_count_exact(c, i);
     v &= i->opsize == 1 ? 0xff : i->opsize == 2 ? 0xffff : 0xffffffff;
     uint64_t sample = latency_sample_begin();
     address_space_store(&address_space_io, port, v, i->opsize);

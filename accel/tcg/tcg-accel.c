@@ -3,6 +3,7 @@
 #include <string.h>
 #include "accel/irqchip.h"
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/icount.h"
 #include "accel/tcg/jit.h"
 #include "qemu/option.h"
 #include "target/i386/cpuid.h"
@@ -81,6 +82,9 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
                    (unsigned long long)mib);
         return false;
     }
+    if (!state_log_configure(opts, errp)) {
+        return false;
+    }
     tcg_cache_size = mib * MiB;
     tcg_jit_enabled = !qemu_opt_get_bool(opts, "one-insn", false);
     tcg_jit_exact_flags = qemu_opt_get_bool(opts, "exact-flags", false);
@@ -130,6 +134,9 @@ static void tcg_regs_put(CPUState *cpu)
 
 static int64_t tcg_vcpu_deadline(CPUState *cpu)
 {
+    if (x86_cpu(cpu)->tcg->counting) {
+        return tcg_count_deadline(x86_cpu(cpu));
+    }
     return irqchip && irqchip->timer_deadline ? irqchip->timer_deadline(cpu) : INT64_MAX;
 }
 

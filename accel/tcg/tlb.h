@@ -58,7 +58,13 @@ typedef struct TcgCpu {
     bool nmi_second;      /* one more NMI behind X86CPU.nmi_pending */
     /* Shadow in force for the instruction under way: a MOV SS under it makes no new one. */
     bool shadow_now;
-    uint64_t icount;      /* instructions retired */
+    uint64_t icount;      /* instructions retired; of translated code only while counting */
+    uint64_t count_limit; /* counting: the engine stops at exactly this icount */
+    bool counting;        /* -icount: icount.c */
+    bool clock_exact;     /* counting: virtual time is that of the instruction under way */
+    bool random_fixed;    /* RDRAND and RDSEED draw from random */
+    uint64_t random;
+    struct TcgCount *count; /* private to icount.c; NULL: not counting */
     uint64_t tlb_fills;   /* statistics */
     bool csr_live;        /* the guest's MXCSR is in the host's register: tcg_fp_sync() */
     bool x87_live;        /* the guest's x87 state is in the host's registers: tcg_x87_home() */
@@ -159,6 +165,27 @@ static inline uint64_t tcg_insn_rip(const X86CPU *c, const Insn *i)
 static inline uint64_t tcg_next_rip(const X86CPU *c, const Insn *i)
 {
     return (c->tcg->block_rip + i->off + i->len) & c->tcg->rip_mask;
+}
+
+/*
+ * Before anything that reads virtual time or may raise an interrupt: under -icount the instruction
+ * must be alone in its block, as only there the clock is exact. Does not return if it is not yet.
+ * Nothing of i may be committed, or i must be restartable.
+ */
+void tcg_count_alone(X86CPU *c, const Insn *i);
+/* Before what only reads virtual time: under -icount that becomes the time of i. */
+void tcg_count_clock_set(X86CPU *c, const Insn *i);
+static inline void tcg_count_clock(X86CPU *c, const Insn *i)
+{
+    if (unlikely(c->tcg->counting) && !c->tcg->clock_exact) {
+        tcg_count_clock_set(c, i);
+    }
+}
+static inline void tcg_count_exact(X86CPU *c, const Insn *i)
+{
+    if (unlikely(c->tcg->counting) && !c->tcg->clock_exact) {
+        tcg_count_alone(c, i);
+    }
 }
 
 /*

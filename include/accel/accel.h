@@ -76,6 +76,16 @@ extern KernelIrqchip kernel_irqchip;
 /* -overcommit cpu-pm=on, set before init: idle instructions stay in the guest (KVM only). */
 extern bool accel_cpu_pm;
 
+/*
+ * -icount, set before init (TCG only): virtual time is retired instructions << shift nanoseconds, and
+ * while the one vCPU is halted it jumps to the next timer (sleep off) or waits for it (sleep on).
+ */
+typedef struct AccelIcount {
+    bool enabled, sleep;
+    unsigned shift; /* 0..10 */
+} AccelIcount;
+extern AccelIcount accel_icount;
+
 /* TCG: CPU state changed under it by others (debugger, reset, loader). */
 void tcg_flush_all(CPUState *cpu);
 /* RT_SAFE. The A20 gate (port 92h, keyboard controller): off masks bit 20 of every physical

@@ -33,6 +33,16 @@ typedef struct RtcOpts {
 } RtcOpts;
 bool opts_parse_rtc(QemuOpts *opts, RtcOpts *rtc, Error **errp);
 
+typedef struct IcountOpts {
+    bool enabled, sleep;
+    unsigned shift;
+} IcountOpts;
+/* -icount. opts NULL: not enabled. */
+bool opts_parse_icount(QemuOpts *opts, IcountOpts *icount, Error **errp);
+
+/* -seed. */
+bool opts_parse_seed(const char *text, uint64_t *seed, Error **errp);
+
 /* -action (group "action"): changes what is named in it. */
 bool opts_parse_action(QemuOpts *opts, VmActions *actions, Error **errp);
 

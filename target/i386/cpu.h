@@ -198,7 +198,7 @@ typedef struct X86CPU {
 
     struct TcgCpu *tcg;
     /* Private to the accelerator: what translated code must reach with one displacement. */
-    uint64_t accel_area[24];
+    uint64_t accel_area[25];
 } X86CPU;
 
 static inline X86CPU *x86_cpu(CPUState *cpu)

@@ -14,7 +14,7 @@ static void reset_groups(void)
 {
     static const char *const groups[] = { "machine", "accel",     "smp-opts",   "memory",
                                           "name",    "realtime",  "overcommit", "action",
-                                          "rtc",     "boot-opts", "global",     "chardev",
+                                          "rtc",     "icount",    "boot-opts", "global",     "chardev",
                                           "device" };
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         qemu_opts_reset(qemu_find_opts(groups[i], &error_abort));
@@ -285,6 +285,54 @@ static void test_rtc(void)
     }
 }
 
+static void test_icount(void)
+{
+    static const struct {
+        const char *text, *part;
+    } bad[] = {
+        { "shift=auto", "shift=auto" },
+        { "shift=11", "shift=11: must be a number from 0 to 10" },
+        { "shift=-1", "shift=-1: must be" },
+        { "shift=1x", "shift=1x: must be" },
+        { "sleep=off", "shift is missing" },
+        { "shift=0,align=on", "align=on" },
+        { "shift=0,rr=record,rrfile=x", "rr=record: there is no record and replay" },
+        { "shift=0,rrsnapshot=x", "rrsnapshot=x" },
+    };
+    IcountOpts o;
+
+    g_assert_true(opts_parse_icount(NULL, &o, &error_abort));
+    g_assert_false(o.enabled);
+    g_assert_true(opts_parse_icount(give("icount", "7"), &o, &error_abort));
+    g_assert_true(o.enabled && o.sleep && o.shift == 7);
+    g_assert_true(opts_parse_icount(give("icount", "shift=10,sleep=off,align=off"), &o,
+                                    &error_abort));
+    g_assert_true(o.enabled && !o.sleep && o.shift == 10);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        Error *err = NULL;
+
+        g_assert_false(opts_parse_icount(give("icount", bad[i].text), &o, &err));
+        expect_error(err, bad[i].text, bad[i].part);
+    }
+}
+
+static void test_seed(void)
+{
+    static const char *const bad[] = { "", "-1", "x", "1x", "18446744073709551616" };
+    uint64_t v;
+
+    g_assert_true(opts_parse_seed("18446744073709551615", &v, &error_abort));
+    g_assert_cmpuint(v, ==, UINT64_MAX);
+    g_assert_true(opts_parse_seed("0x10", &v, &error_abort));
+    g_assert_cmpuint(v, ==, 16);
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        Error *err = NULL;
+
+        g_assert_false(opts_parse_seed(bad[i], &v, &err));
+        expect_error(err, bad[i], "-seed ");
+    }
+}
+
 static void test_action(void)
 {
     VmActions a = { 0 };
@@ -380,6 +428,8 @@ int main(int argc, char **argv)
     g_test_add_func("/opts/memory", test_memory);
     g_test_add_func("/opts/smp", test_smp);
     g_test_add_func("/opts/rtc", test_rtc);
+    g_test_add_func("/opts/icount", test_icount);
+    g_test_add_func("/opts/seed", test_seed);
     g_test_add_func("/opts/action", test_action);
     g_test_add_func("/opts/names", test_names);
     g_test_add_func("/opts/machine", test_machine);
