@@ -44,7 +44,7 @@ static struct {
     bool enable_kvm, nodefaults, nographic, stopped, daemonize, no_acpi, no_hpet;
     const char *cpu, *kernel, *initrd, *append, *bios, *pidfile, *uuid, *log_items, *log_file;
     const char *debugcon, *qtest, *qtest_log, *seed;
-    GPtrArray *serials, *monitors, *qmps, *qmp_pretties;
+    GPtrArray *serials, *monitors, *qmps, *qmp_pretties, *dirs;
 } args;
 
 static MachineOpts machine_opts;
@@ -111,6 +111,7 @@ static bool option_list(const CmdlineUse *use)
         { QEMU_OPTION_monitor, args.monitors },
         { QEMU_OPTION_qmp, args.qmps },
         { QEMU_OPTION_qmp_pretty, args.qmp_pretties },
+        { QEMU_OPTION_L, args.dirs },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -165,6 +166,7 @@ static void parse_command_line(int argc, char **argv)
     args.monitors = g_ptr_array_new();
     args.qmps = g_ptr_array_new();
     args.qmp_pretties = g_ptr_array_new();
+    args.dirs = g_ptr_array_new();
     if (!cmdline_parse(argc, argv, option, NULL, help_for_option)) {
         exit(1);
     }
@@ -258,6 +260,8 @@ static void configure_machine(void)
     cfg->initrd = either(args.initrd, machine_opts.initrd);
     cfg->append = either(args.append, machine_opts.append);
     cfg->bios = either(args.bios, machine_opts.firmware);
+    g_ptr_array_add(args.dirs, NULL);
+    cfg->firmware_dirs = (const char *const *)args.dirs->pdata;
     cfg->defaults = !args.nodefaults;
     cfg->acpi = machine_opts.acpi && !args.no_acpi;
     cfg->hpet = machine_opts.hpet && !args.no_hpet;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* x and xp: /COUNT FORMAT SIZE in any order, as gdb has them; formats d u x o c i, sizes b h w g. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +96,9 @@ static bool parse_addr(Dump *d, const char *s, X86CPU *cpu)
             }
             s += n + 1;
         } else {
+            errno = 0;
             v = strtoull(s, &end, 0);
-            if (end == s) {
+            if (end == s || errno == ERANGE) {
                 monitor_printf(d->mon, "Error: cannot read '%s' as an address\n", s);
                 return false;
             }

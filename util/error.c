@@ -274,22 +274,24 @@ static const char *after_option(const char *text, const char *opt)
     return text + 1 + len;
 }
 
+/* What came from outside may hold anything; a message stays one line, and leaves terminals alone. */
+static void one_line(GString *line, size_t from)
+{
+    for (; from < line->len; from++) {
+        if ((unsigned char)line->str[from] < ' ' || line->str[from] == 127) {
+            line->str[from] = '?';
+        }
+    }
+}
+
 static void append_loc(GString *line, const ErrorLoc *loc)
 {
-    size_t from;
-
     g_string_append_printf(line, "%s%s", loc->opt, loc->val ? " " : "");
-    from = line->len;
     if (loc->val && strlen(loc->val) > WORD_MAX) {
         append_head(line, loc->val, WORD_SHOWN);
         g_string_append(line, "...");
     } else if (loc->val) {
         g_string_append(line, loc->val);
-    }
-    for (; from < line->len; from++) { /* one line, whatever was given */
-        if ((unsigned char)line->str[from] < ' ') {
-            line->str[from] = '?';
-        }
     }
     g_string_append(line, ": ");
 }
@@ -310,6 +312,7 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
         g_string_append_printf(line, "%s ", guest_name);
     }
     g_string_append_printf(line, "%s: ", progname);
+    size_t start = line->len;
     for (unsigned i = 0; i < MIN(loc_count, LOC_DEPTH); i++) {
         const ErrorLoc *loc = &loc_stack[i];
         const char *after = after_option(rest, loc->opt);
@@ -324,6 +327,7 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
     }
     g_string_append(line, severity);
     append_text(line, rest);
+    one_line(line, start);
     g_free(text);
     g_string_append_c(line, '\n');
     if (hint && *hint) {

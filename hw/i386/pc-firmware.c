@@ -20,20 +20,38 @@
 
 static const char *const bios_dirs[] = { CONFIG_DATADIR, "/usr/share/seabios", "/usr/share/qemu" };
 
-/* A name without '/' is also looked for where firmware is installed. NULL: not found. */
-static char *bios_find(const char *name)
+static char *bios_in(const char *dir, const char *name)
 {
+    char *path = g_build_filename(dir, name, NULL);
+
+    if (g_file_test(path, G_FILE_TEST_EXISTS)) {
+        return path;
+    }
+    g_free(path);
+    return NULL;
+}
+
+/*
+ * A name without '/' is also looked for in the directories of -L, then where firmware is installed.
+ * NULL: not found.
+ */
+static char *bios_find(const char *name, const char *const *dirs)
+{
+    char *path = NULL;
+
     if (g_file_test(name, G_FILE_TEST_EXISTS)) {
         return g_strdup(name);
     }
-    for (unsigned i = 0; !strchr(name, '/') && i < ARRAY_SIZE(bios_dirs); i++) {
-        char *path = g_build_filename(bios_dirs[i], name, NULL);
-        if (g_file_test(path, G_FILE_TEST_EXISTS)) {
-            return path;
-        }
-        g_free(path);
+    if (strchr(name, '/')) {
+        return NULL;
     }
-    return NULL;
+    for (; dirs && *dirs && !path; dirs++) {
+        path = bios_in(*dirs, name);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(bios_dirs) && !path; i++) {
+        path = bios_in(bios_dirs[i], name);
+    }
+    return path;
 }
 
 static bool bios_map(PcState *pc, const uint8_t *data, size_t size, Error **errp)
@@ -54,7 +72,7 @@ bool pc_bios_load(PcState *pc, Error **errp)
     if (!name && pc->cfg->kernel) {
         return true; /* no firmware runs */
     }
-    g_autofree char *path = bios_find(name ? name : BIOS_DEFAULT);
+    g_autofree char *path = bios_find(name ? name : BIOS_DEFAULT, pc->cfg->firmware_dirs);
     if (!path && !name) {
         error_setg(errp, "no firmware: %s is in none of %s, %s, %s; install the package seabios, "
                    "or give -bios FILE or -kernel FILE", BIOS_DEFAULT, bios_dirs[0], bios_dirs[1],

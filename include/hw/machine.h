@@ -17,6 +17,7 @@ typedef struct MachineConfig {
     struct RAMBlock *ram; /* that much, from -machine memory-backend=; NULL: the board makes it */
     SmpTopology smp;
     const char *kernel, *initrd, *append, *bios, *dtb;
+    const char *const *firmware_dirs; /* -L, ends with NULL; NULL: none */
     struct Chardev *serial[4];
     struct Chardev *debugcon;
     bool defaults;   /* not -nodefaults */

@@ -260,6 +260,7 @@ def messages_name_option_value_and_remedy():
             (['-action', 'reboot=foo'], ('-action reboot=foo', 'reset, shutdown')),
             (['-display', 'foo'], ('-display foo', 'use none')),
             (['-m', '1k'], ('-m 1k', 'at least 1 MiB')), (['-m', '4k'], ('-m 4k', 'at least 1 MiB')),
+            (['-device', 'x\ny\033[2J'], ('-device x?y?[2J', "'x?y?[2J' is not")),
             (['-smp', '2,dies=3'], ('-smp 2,dies=3', 'give more CPUs')),
             (['-smp', '3,cores=2'], ('-smp 3,cores=2', 'must be maxcpus (3)')),
             (['-cpu', long], ('-cpu xxx', 'x...: unknown CPU model')),
@@ -289,6 +290,8 @@ def hmp_counts_are_not_cut():
         for count in ('65537', '100000000', '99999999999999999999999'):
             text = hmp(f'xp /{count}xb 0')
             assert 'Error' in text and count in text and '65536' in text, text
+        assert 'Error' in hmp('xp /1xb 0x10000000000000000')
+        assert 'Error' in hmp('xp /1xb 0xffffffffffffffff + 99999999999999999999')
         assert hmp('xp /65536xb 0').count('0x00') > 30000
 
 

@@ -4,6 +4,7 @@
 anyway, done where there is something to do, refused with a reason where it asks for what is not there."""
 import os
 import sys
+import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
 from guest import Guest, main, run_refused  # noqa: E402
 from qtest import QTest  # noqa: E402
@@ -67,6 +68,16 @@ def globals_are_defaults():
     assert 'disable_s3 = 1' in text, text
 
 
+def firmware_is_looked_for_where_it_is_said_to_be():
+    with tempfile.TemporaryDirectory() as d:
+        with open(d + '/mine.bin', 'wb') as f:
+            f.write(b'\x5a' * 65536)
+        with QTest('-L', '/no/such/dir', '-L', d, '-bios', 'mine.bin') as q:
+            assert q.read(0xfffffff0, 4) == b'\x5a' * 4
+        text = run_refused(*BASE, '-display', 'none', '-bios', 'mine.bin')
+        assert '-bios' in text and 'mine.bin' in text, text
+
+
 def cmos(q, index):
     q.outb(0x70, index)
     return q.inb(0x71)
@@ -91,4 +102,5 @@ def the_boot_order_reaches_the_firmware():
 
 
 main(what_asks_for_nothing_is_taken, what_is_not_there_is_refused_with_a_reason, globals_are_defaults,
+     firmware_is_looked_for_where_it_is_said_to_be,
      the_boot_order_reaches_the_firmware)
