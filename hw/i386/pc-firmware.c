@@ -66,6 +66,11 @@ static bool bios_map(PcState *pc, const uint8_t *data, size_t size, Error **errp
     return true;
 }
 
+static bool bios_size_ok(uint64_t size)
+{
+    return size && size % BIOS_UNIT == 0 && size <= BIOS_MAX_SIZE;
+}
+
 bool pc_bios_load(PcState *pc, Error **errp)
 {
     const char *name = pc->cfg->bios;
@@ -79,15 +84,19 @@ bool pc_bios_load(PcState *pc, Error **errp)
                    bios_dirs[2]);
         return false;
     }
+    struct stat st;
+    if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode) && !bios_size_ok((uint64_t)st.st_size)) {
+        error_setg(errp, "-bios '%s': its size of %lld bytes is not a multiple of 64 KiB up to 8 MiB; "
+                   "is it a firmware image?", path, (long long)st.st_size);
+        return false; /* without reading it */
+    }
     BootImage file;
     size_t size;
     boot_image_init(&file);
-    const uint8_t *d = boot_read_file(&file, "-bios", path ? path : name, UINT32_MAX, &size, errp);
-    bool ok = d;
-    if (ok && (size == 0 || size % BIOS_UNIT || size > BIOS_MAX_SIZE)) {
-        error_setg(errp, "-bios '%s': its size of %zu bytes is not a multiple of 64 KiB up to "
-                   "8 MiB", path, size);
-        ok = false;
+    const uint8_t *d = boot_read_file(&file, "-bios", path ? path : name, BIOS_MAX_SIZE, &size, errp);
+    bool ok = d && bios_size_ok(size);
+    if (d && !ok) {
+        error_setg(errp, "-bios '%s': it changed while it was read; try again", path);
     }
     ok = ok && bios_map(pc, d, size, errp);
     boot_image_free(&file);

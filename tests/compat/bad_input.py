@@ -120,6 +120,12 @@ def what_is_read_has_an_end():
         for option in ('-kernel', '-bios'):
             for path in ('/dev/zero', d('huge'), d.path, d('fifo'), d('none')):
                 refused([*BASE, option, path], option, path, preexec_fn=limit_memory)
+        with open(d('bios'), 'wb') as f:
+            f.truncate(3 << 30)
+        for size in (3 << 30, (8 << 20) + 65536, 1000, 0):
+            os.truncate(d('bios'), size)
+            refused([*BASE, '-bios', d('bios')], '-bios', d('bios'), f' {size} bytes', '64 KiB up to 8 MiB',
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)))
         kernel = os.path.join(os.path.dirname(BINARY), 'tests/guest/lines.elf')
         if os.path.exists(kernel):
             for path in ('/dev/zero', d('huge'), d.path, d('fifo'), d('none')):
