@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Interpreter and translator run the same deterministic guest in lock-step.
 
-Usage: lockstep.py FLAVOUR-OF-KERNEL|FLAT-IMAGE [CPU-MODEL]
+Usage: lockstep.py FLAVOUR-OF-KERNEL|FLAT-IMAGE [CPU-MODEL [INIT]]
+
+INIT is a static program to run instead of the usual initramfs.
 
 Both emulators write a hash of the CPU's state (now and then of RAM) every so many instructions into
 a pipe; the lines are compared as they come. At the first difference both runs are made again from
 the last equal line on, block by block, and the first block after which the states differ is shown
 with both states.
 """
+import atexit
 import os
 import select
+import subprocess
 import sys
 import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
@@ -19,18 +23,40 @@ from guest import Guest, initramfs, kernel, main, run_refused  # noqa: E402
 WHAT = sys.argv[1]
 FLAT = WHAT.endswith('.flat')
 CPU = sys.argv[2] if len(sys.argv) > 2 else 'max'
+INIT = sys.argv[3] if len(sys.argv) > 3 else None
 EVERY = 1000 if FLAT else 10000
 SILENCE = 60  # s without a line: it hangs
 ICOUNT = 'shift=0,sleep=off'
 # Flags that nobody reads are exact at a fault only on demand.
+INITRD = None  # set below
 TRANSLATED, INTERPRETED = 'tcg,exact-flags=on', 'tcg,one-insn=on'
+
+
+def cpio_entry(number, name, mode, data=b'', device=(0, 0)):
+    fields_ = (number, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0)
+    head = b'070701' + b''.join(b'%08X' % f for f in fields_) + name.encode() + b'\0'
+    return head + b'\0' * (-len(head) % 4) + data + b'\0' * (-len(data) % 4)
+
+
+def initrd_with(program):
+    """A file with an initramfs that holds the program as /init."""
+    with open(program, 'rb') as f:
+        data = f.read()
+    entries = [('dev', 0o40755, b'', (0, 0)), ('dev/console', 0o20600, b'', (5, 1)),
+               ('proc', 0o40755, b'', (0, 0)), ('init', 0o100755, data, (0, 0)),
+               ('TRAILER!!!', 0, b'', (0, 0))]
+    with tempfile.NamedTemporaryFile(prefix='lockstep-', delete=False) as f:
+        for n, e in enumerate(entries):
+            f.write(cpio_entry(n, *e))
+    atexit.register(os.unlink, f.name)
+    return f.name
 
 
 def guest_options(console):
     if FLAT:
         return ['-m', '64', '-kernel', WHAT, '-device', 'isa-debug-exit,iobase=0xf4,iosize=0x4', '-device',
                 'pc-testdev', '-serial', f'file:{console}']
-    return ['-m', '192', '-kernel', kernel(WHAT), '-initrd', initramfs(), '-append',
+    return ['-m', '192', '-kernel', kernel(WHAT), '-initrd', INITRD or initramfs(), '-append',
             'console=ttyS0 panic=-1 qrt=poweroff', '-serial', f'file:{console}']
 
 
@@ -171,6 +197,17 @@ def check_end(a, b):
             r.guest.fail(f'{r.name}: exit status {r.guest.proc.returncode}, console ends:\n'
                          f'{r.text()[-2000:]}')
     assert a.text() == b.text(), 'the consoles differ'
+    if INIT:
+        check_native(a.text())
+
+
+def check_native(text):
+    """What the program printed in the guest it prints on the host's processor too."""
+    native = subprocess.run([INIT], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode()
+    lines = text.replace('\r', '').split('\n')
+    assert 'lockstep: end' in native
+    for line in native.split('\n'):
+        assert line in lines, f'the host prints "{line}", the guest does not:\n{text[-2000:]}'
 
 
 def interpreter_and_translator_agree():
@@ -211,6 +248,8 @@ def what_cannot_be_is_refused():
 
 
 CASES = [interpreter_and_translator_agree]
-if WHAT == 'cloud':
+if INIT:
+    INITRD = initrd_with(INIT)
+elif WHAT == 'cloud':
     CASES += [sleeping_changes_nothing, a_flipped_bit_is_found, what_cannot_be_is_refused]
 main(*CASES)
