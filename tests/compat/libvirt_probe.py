@@ -332,6 +332,11 @@ def start_domain(q, pid):
     q.event('RESUME')
 
 
+def wrote(path):
+    with open(path, 'rb') as f:
+        return any(f.read(1 << 20))
+
+
 def files_and_memfds_are_memory():
     d = tempfile.mkdtemp(prefix='qrt-mem-')
     try:
@@ -344,8 +349,12 @@ def files_and_memfds_are_memory():
                 g.qmp.cmd('qom-get', path='/objects/pc.ram', property='size')
                 g.qmp.send({'execute': 'object-del', 'arguments': {'id': 'pc.ram'}})
                 assert 'in use' in g.qmp.reply()['error']['desc']
-        with open(d + '/ram', 'rb') as f:
-            assert any(f.read(1 << 20)), 'a shared file shows what the guest wrote'
+                # What the guest writes is seen in a shared file: soon, while it runs.
+                end = time.monotonic() + 30
+                while f'{d}/ram,' in backend and not wrote(d + '/ram'):
+                    assert time.monotonic() < end, 'nothing of the guest in the file'
+                    time.sleep(0.02)
+        assert wrote(d + '/ram'), 'a shared file shows what the guest wrote'
     finally:
         shutil.rmtree(d)
 
