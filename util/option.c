@@ -489,6 +489,12 @@ static bool split_json(GArray *pairs, const char *text, Error **errp)
 
 /* ---- Common end of both notations ---- */
 
+/* Names the set; a group may instead have a key of its own that is called so. */
+static bool is_id(const QemuOptsList *list, const char *key)
+{
+    return !strcmp(key, "id") && !find_desc(list, key);
+}
+
 /* All or nothing: a set that was merged into keeps its values if a later key is wrong. */
 static bool check_pairs(const QemuOptsList *list, const GArray *pairs, const char **id,
                         Error **errp)
@@ -496,8 +502,8 @@ static bool check_pairs(const QemuOptsList *list, const GArray *pairs, const cha
     for (guint i = 0; i < pairs->len; i++) {
         const Pair *p = &g_array_index(pairs, Pair, i);
         const QemuOptDesc *d = find_desc(list, p->key);
-        if (!strcmp(p->key, "id") && !d) {
-            *id = p->value;
+        if (is_id(list, p->key)) {
+            *id = p->value; /* the last counts */
         } else if (list->desc && !d) {
             unknown_key(list, p->key, errp);
             return false;
@@ -525,7 +531,7 @@ static QemuOpts *opts_from_pairs(QemuOptsList *list, const GArray *pairs, bool h
     opts->help |= help;
     for (guint i = 0; i < pairs->len; i++) {
         const Pair *p = &g_array_index(pairs, Pair, i);
-        if (p->value != id) {
+        if (!is_id(list, p->key)) {
             qemu_opt_set(opts, p->key, p->value, &error_abort);
         }
     }

@@ -99,6 +99,10 @@ static void test_id(void)
     g_assert_null(qemu_opts_find(&typed, "two"));
     g_assert_null(qemu_opt_get(a, "id"));
     refused(&typed, "z,id=one", "'one' is already in use");
+    /* Of a key given twice the last value counts. */
+    a = parse(&typed, "x,id=two,id=three");
+    g_assert_cmpstr(qemu_opts_id(a), ==, "three");
+    g_assert_null(qemu_opt_get(a, "id"));
     qemu_opts_reset(&typed);
     g_assert_null(qemu_opts_find(&typed, "one"));
 }
