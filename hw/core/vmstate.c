@@ -49,6 +49,10 @@ static void save_field(const VMStateField *f, void *opaque, GByteArray *out)
     put_str(out, f->name);
     put_int(out, f->kind, 1);
     put_int(out, f->count, 4);
+    if (f->kind == VMS_BUFFER) {
+        g_byte_array_append(out, p, f->count);
+        return;
+    }
     for (uint32_t i = 0; i < f->count; i++) {
         uint64_t v = 0;
 
@@ -171,6 +175,19 @@ static void load_value(const VMStateField *f, uint8_t *p, uint32_t i, uint64_t v
     }
 }
 
+static bool load_buffer(const VMState *vms, const VMStateField *f, uint8_t *p, Reader *r, Error **errp)
+{
+    const uint8_t *bytes;
+
+    if (!take_bytes(r, &bytes, f->count)) {
+        return truncated(vms, errp);
+    }
+    if (r->apply) {
+        memcpy(p, bytes, f->count);
+    }
+    return true;
+}
+
 static bool load_field(const VMState *vms, const VMStateField *f, void *opaque, Reader *r,
                        Error **errp)
 {
@@ -187,6 +204,9 @@ static bool load_field(const VMState *vms, const VMStateField *f, void *opaque, 
         error_setg(errp, "state of '%s': '%s' has kind %u and %u elements, expected %u and %u",
                    vms->name, f->name, (unsigned)kind, (unsigned)count, f->kind, f->count);
         return false;
+    }
+    if (f->kind == VMS_BUFFER) {
+        return load_buffer(vms, f, p, r, errp);
     }
     for (uint32_t i = 0; i < f->count; i++) {
         if (f->kind == VMS_STRUCT) {
