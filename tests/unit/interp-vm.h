@@ -9,7 +9,9 @@
 
 #include "accel/tcg/engine-run.h"
 
+#ifndef VM_RAM
 #define VM_RAM    (16 * MiB)
+#endif
 #define VM_GDT    0x1000u
 #define VM_IDT    0x2000u
 #define VM_STUBS  0x3000u  /* VM_VECTORS handlers of 16 bytes */
