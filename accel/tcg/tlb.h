@@ -59,12 +59,6 @@ typedef struct TcgCpu {
     /* Shadow in force for the instruction under way: a MOV SS under it makes no new one. */
     bool shadow_now;
     uint64_t icount;      /* instructions retired; of translated code only while counting */
-    uint64_t count_limit; /* counting: the engine stops at exactly this icount */
-    bool counting;        /* -icount: icount.c */
-    bool clock_exact;     /* counting: virtual time is that of the instruction under way */
-    bool random_fixed;    /* RDRAND and RDSEED draw from random */
-    uint64_t random;
-    struct TcgCount *count; /* private to icount.c; NULL: not counting */
     uint64_t tlb_fills;   /* statistics */
     bool csr_live;        /* the guest's MXCSR is in the host's register: tcg_fp_sync() */
     bool x87_live;        /* the guest's x87 state is in the host's registers: tcg_x87_home() */
@@ -86,6 +80,12 @@ typedef struct TcgCpu {
     struct TcgSys *sys;       /* private to sys_*.c */
     struct TcgSimd *simd;     /* private to simd*.c */
     struct Jit *jit;          /* private to jit*.c; NULL: interpreter only */
+    uint64_t count_limit; /* counting: the engine stops at exactly this icount */
+    bool counting;        /* -icount: icount.c */
+    bool clock_exact;     /* counting: virtual time is that of the instruction under way */
+    bool random_fixed;    /* RDRAND and RDSEED draw from random */
+    uint64_t random;
+    struct TcgCount *count; /* private to icount.c; NULL: not counting */
 } TcgCpu;
 
 /* vCPU's own thread, from vcpu_init (may allocate) and vcpu_fini. */
