@@ -234,11 +234,10 @@ static void test_halt(void)
     timer_mod(&t, due);
     mono = clock_get_ns(CLOCK_TYPE_REALTIME);
     RUN(halts); /* back at once, to be called again when it is time */
-    g_assert_cmpint(when, !=, due);
-    g_assert_cmpint(tcg_count_deadline(c) - mono, >=, 50000000);
-    g_usleep(1000);
     g_assert_cmpint(tcg_engine_run(c), ==, EXIT_HALT);
-    g_assert_cmpint(when, !=, due);
+    g_assert_true(when == due || tcg_count_deadline(c) - mono >= 50000000);
+    /* Never early. On a host that is busy it may be over already. */
+    g_assert_true(when != due || clock_get_ns(CLOCK_TYPE_REALTIME) - mono >= 50000000);
     while (clock_get_ns(CLOCK_TYPE_REALTIME) < mono + 50000000 || when != due) {
         g_usleep(1000);
         tcg_engine_run(c);
