@@ -197,6 +197,41 @@ static void plain_memory(JitCtx *x, Plain *p)
     }
 }
 
+/*
+ * Can the r/m operand, a guest register that lives in memory, be taken from there? Not where the form
+ * with a memory operand means something else (bit strings, XCHG's lock), nor where a 32-bit result
+ * has to clear the upper half.
+ */
+static bool rm_stays_in_memory(const JitCtx *x, const Plain *p)
+{
+    if (jit_reg[p->rm.reg] != H_NONE || (p->rm.write && p->rm.size == 4) ||
+        (p->reg.where == W_GPR && p->reg.reg == p->rm.reg) || p->vvvv.where == W_GPR) {
+        return false;
+    }
+    switch (x->zi[x->index].mnemonic) {
+    case ZYDIS_MNEMONIC_BT: case ZYDIS_MNEMONIC_BTS: case ZYDIS_MNEMONIC_BTR:
+    case ZYDIS_MNEMONIC_BTC: case ZYDIS_MNEMONIC_XCHG:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void plain_half_memory(JitCtx *x, Plain *p)
+{
+    unsigned reg = p->ext;
+
+    jit_flags_before(x, false);
+    if (p->reg.where == W_GPR) {
+        reg = operand_in(x, &p->reg, H_DX);
+    }
+    emit_rm(&x->e, &p->op, reg, JIT_CPU, JIT_OFF_REG(p->rm.reg));
+    flags_after(x);
+    if (p->reg.write) {
+        jit_put(x, p->reg.reg, reg);
+    }
+}
+
 static void plain_registers(JitCtx *x, Plain *p)
 {
     unsigned reg = p->ext, rm, vvvv = 0;
@@ -240,6 +275,8 @@ static bool plain(JitCtx *x)
     }
     if (p.rm.where == W_MEM) {
         plain_memory(x, &p);
+    } else if (rm_stays_in_memory(x, &p)) {
+        plain_half_memory(x, &p);
     } else {
         plain_registers(x, &p);
     }
@@ -342,12 +379,12 @@ static bool lea(JitCtx *x)
         return false;
     }
     flat.flags = 0;
-    jit_ea(x, &flat);
     h = jit_dst(r.reg, H_CX);
-    if (r.size == 4) {
+    if (r.size == 8 || i->asz == ASZ_32) {
+        jit_ea_to(x, &flat, h);
+    } else {
+        jit_ea(x, &flat);
         emit_mov32_rr(&x->e, h, H_CX);
-    } else if (h != H_CX) {
-        emit_mov_rr(&x->e, h, H_CX);
     }
     jit_put(x, r.reg, h);
     return true;

@@ -9,6 +9,11 @@
 
 void jit_ea(JitCtx *x, const Insn *i)
 {
+    jit_ea_to(x, i, H_CX);
+}
+
+void jit_ea_to(JitCtx *x, const Insn *i, unsigned to)
+{
     Emit *e = &x->e;
     bool w = i->asz == ASZ_64;
     unsigned base = H_NONE, index = H_NONE;
@@ -20,16 +25,16 @@ void jit_ea(JitCtx *x, const Insn *i)
         index = jit_get(x, i->index, H_AX);
     }
     if (base == H_NONE && index == H_NONE) {
-        emit_mov_imm(e, H_CX, w ? (uint64_t)i->disp : (uint32_t)i->disp);
+        emit_mov_imm(e, to, w ? (uint64_t)i->disp : (uint32_t)i->disp);
     } else if (i->disp != (int32_t)i->disp) {
         /* Only the offset forms of MOV have such a displacement, and they are not translated. */
         emit_mov_imm(e, H_DX, (uint64_t)i->disp);
-        emit_lea(e, w, H_CX, base == H_NONE ? H_DX : base, index, i->scale, 0);
+        emit_lea(e, w, to, base == H_NONE ? H_DX : base, index, i->scale, 0);
     } else {
-        emit_lea(e, w, H_CX, base, index, i->scale, (int32_t)i->disp);
+        emit_lea(e, w, to, base, index, i->scale, (int32_t)i->disp);
     }
     if (i->flags & INSN_SEGBASE) {
-        emit_op_rm(e, true, 0x03, H_CX, JIT_CPU,
+        emit_op_rm(e, true, 0x03, to, JIT_CPU,
                    JIT_OFF(seg) + (int32_t)(i->seg * sizeof(SegmentCache) +
                                             offsetof(SegmentCache, base)));
     }

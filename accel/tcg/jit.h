@@ -277,6 +277,8 @@ unsigned jit_exit_live(JitCtx *x);
 enum { MEM_READ = 1, MEM_WRITE = 2 };
 /* RCX = linear address of i's memory operand. Clobbers RAX; flags only if i has a segment base. */
 void jit_ea(JitCtx *x, const Insn *i);
+/* The same in another register. */
+void jit_ea_to(JitCtx *x, const Insn *i, unsigned to);
 /* RCX: linear address -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and flags. */
 void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access);
 
