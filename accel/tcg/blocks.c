@@ -142,12 +142,12 @@ static TcgBlock *block_alloc(TcgEngine *g, uint32_t size)
 static CodePlace code_place(X86CPU *c, uint64_t lin)
 {
     const TlbEntry *e = tcg_fetch_entry(c, lin);
-    CodePlace p = { .phys = e->phys + (lin & ~TARGET_PAGE_MASK) };
+    CodePlace p = { .phys = tlb_more(e)->phys + (lin & ~TARGET_PAGE_MASK) };
 
-    if (likely(e->rb)) {
-        p.rb = e->rb;
+    if (likely(tlb_more(e)->rb)) {
+        p.rb = tlb_more(e)->rb;
         p.host = (const uint8_t *)(uintptr_t)(lin + e->addend);
-        p.off = (uint64_t)(p.host - e->rb->host);
+        p.off = (uint64_t)(p.host - tlb_more(e)->rb->host);
     }
     return p;
 }

@@ -393,7 +393,7 @@ static inline bool block_valid(const TcgCpu *t, const TcgBlock *b, uint64_t rip,
     uint64_t lin = tcg_code_linear(t, rip);
     const TlbEntry *e = &t->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
 
-    return b->rip == rip && b->mode == mode && e->xtag == (lin & TARGET_PAGE_MASK) &&
+    return b->rip == rip && b->mode == mode && tlb_more(e)->xtag == (lin & TARGET_PAGE_MASK) &&
            (const uint8_t *)(uintptr_t)(lin + e->addend) == b->host && !b->cross &&
            b->gen == atomic_load_explicit(b->gen_ptr, memory_order_acquire) &&
            b->last <= t->cs_limit;

@@ -167,7 +167,7 @@ static inline void rmw_fast_done(const TlbEntry *e, uint64_t lin, unsigned size)
 {
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed) != 0)) {
-        ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host, size);
+        tlb_code_hit(e, lin, size);
     }
 }
 

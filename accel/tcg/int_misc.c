@@ -12,8 +12,7 @@ void rmw_hit_next(X86CPU *c, const Insn *i)
 {
     const TlbEntry *e = c->tcg->hit_entry;
 
-    ram_block_code_hit(e->rb, (uint64_t)(c->tcg->hit_lin + e->addend) - (uint64_t)e->rb->host,
-                       c->tcg->hit_size);
+    tlb_code_hit(e, c->tcg->hit_lin, c->tcg->hit_size);
     NEXT(c, i);
 }
 

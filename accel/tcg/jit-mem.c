@@ -50,9 +50,9 @@ static void probe_range(JitCtx *x, JitStub *s, int32_t lo, int32_t hi, bool writ
     } else {
         emit_mov32_rr(e, H_AX, H_CX);
     }
-    /* Index times the size of an entry, 64 bytes. */
-    emit_shift_imm(e, false, 5, H_AX, TARGET_PAGE_BITS - 6);
-    emit_alu_imm(e, false, 4, H_AX, (int32_t)((TLB_ENTRIES - 1) << 6));
+    /* Index times the size of an entry, 32 bytes. */
+    emit_shift_imm(e, false, 5, H_AX, TARGET_PAGE_BITS - 5);
+    emit_alu_imm(e, false, 4, H_AX, (int32_t)((TLB_ENTRIES - 1) << 5));
     emit_op_rm(e, true, 0x03, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
     if (hi > 1) {
         emit_lea(e, true, H_DX, H_CX, H_NONE, 0, hi - 1);
@@ -233,4 +233,4 @@ void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
     s->disp = disp;
 }
 
-_Static_assert(sizeof(TlbEntry) == 64, "the probe shifts by the size of an entry");
+_Static_assert(sizeof(TlbEntry) == 32, "the probe shifts by the size of an entry");

@@ -58,17 +58,18 @@ static inline void check_watch(X86CPU *c, uint64_t lin, unsigned len, bool write
 
 /* A store into code of the block under execution: that instruction again, in a block of its own,
  * so that what follows is decoded after the store. */
-static void check_own_code(X86CPU *c, const Insn *i, const TlbEntry *e, uint64_t lin, unsigned len)
+static void check_own_code(X86CPU *c, const Insn *i, const TlbEntry *e, RAMBlock *rb, uint64_t lin,
+                           unsigned len)
 {
     uint64_t map = atomic_load_explicit(e->code_map, memory_order_relaxed);
-    uint64_t off = (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host;
+    uint64_t off = (uint64_t)(lin + e->addend) - (uint64_t)rb->host;
     unsigned first = (off & ~TARGET_PAGE_MASK) >> 6;
     unsigned last = ((off & ~TARGET_PAGE_MASK) + len - 1) >> 6;
 
     if (!i || !(map & (UINT64_MAX << first) & (UINT64_MAX >> (63 - last)))) {
         return;
     }
-    if (!tcg_block_is_single(c) && tcg_block_uses_page(c, e->rb, off & TARGET_PAGE_MASK)) {
+    if (!tcg_block_is_single(c) && tcg_block_uses_page(c, rb, off & TARGET_PAGE_MASK)) {
         tcg_leave_before(c, i, true);
     }
 }
@@ -78,9 +79,16 @@ static void check_own_code(X86CPU *c, const Insn *i, const TlbEntry *e, uint64_t
 /* A part of an access: all of it in one page, translated. */
 typedef struct Part {
     TlbEntry e;
+    TlbMore m;
     uint64_t lin;
     unsigned len;
 } Part;
+
+static inline void part_take(Part *p, const TlbEntry *e)
+{
+    p->e = *e;
+    p->m = *tlb_more(e);
+}
 
 static inline uint8_t *part_host(const Part *p)
 {
@@ -89,12 +97,12 @@ static inline uint8_t *part_host(const Part *p)
 
 static inline hwaddr part_phys(const Part *p)
 {
-    return p->e.phys | (p->lin & ~TARGET_PAGE_MASK);
+    return p->m.phys | (p->lin & ~TARGET_PAGE_MASK);
 }
 
 static inline bool part_is_ram_w(const Part *p)
 {
-    return p->e.rb && (p->e.flags & TLBF_RAM_W);
+    return p->m.rb && (p->m.flags & TLBF_RAM_W);
 }
 
 /* Only aligned 32-bit accesses to the local APIC are defined (SDM 3A 11.4.1). */
@@ -114,9 +122,9 @@ static void apic_store(const Part *p, uint32_t v)
 
 static void part_load(const Part *p, void *buf)
 {
-    if (p->e.rb) {
+    if (p->m.rb) {
         memcpy(buf, part_host(p), p->len);
-    } else if (p->e.flags & TLBF_APIC) {
+    } else if (p->m.flags & TLBF_APIC) {
         uint32_t v = apic_load(p);
 
         memset(buf, 0xff, p->len);
@@ -130,7 +138,7 @@ static void part_stored(const Part *p)
 {
     atomic_signal_fence(memory_order_seq_cst); /* the store comes first; see tlb.h */
     if (unlikely(atomic_load_explicit(p->e.code_map, memory_order_relaxed))) {
-        ram_block_code_hit(p->e.rb, (uint64_t)(part_host(p) - p->e.rb->host), p->len);
+        ram_block_code_hit(p->m.rb, (uint64_t)(part_host(p) - p->m.rb->host), p->len);
     }
 }
 
@@ -139,7 +147,7 @@ static void part_store(const Part *p, const void *buf)
     if (part_is_ram_w(p)) {
         memcpy(part_host(p), buf, p->len);
         part_stored(p);
-    } else if (p->e.flags & TLBF_APIC) {
+    } else if (p->m.flags & TLBF_APIC) {
         uint32_t v = 0;
 
         memcpy(&v, buf, MIN(p->len, 4u));
@@ -182,8 +190,8 @@ static inline void host_store(void *h, uint64_t v, unsigned size)
 
 static uint64_t part_load_int(const Part *p)
 {
-    if (!p->e.rb) {
-        if (unlikely(p->e.flags & TLBF_APIC)) {
+    if (!p->m.rb) {
+        if (unlikely(p->m.flags & TLBF_APIC)) {
             return apic_load(p);
         }
         uint64_t sample = latency_sample_begin();
@@ -198,7 +206,7 @@ static uint64_t part_load_int(const Part *p)
 static void part_store_int(const Part *p, uint64_t v)
 {
     if (!part_is_ram_w(p)) {
-        if (unlikely(p->e.flags & TLBF_APIC)) {
+        if (unlikely(p->m.flags & TLBF_APIC)) {
             apic_store(p, (uint32_t)v);
             return;
         }
@@ -224,20 +232,20 @@ static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len,
     check_address(c, i, lin, len);
     p[0].lin = lin;
     p[0].len = MIN(len, left);
-    p[0].e = *mmu_translate(c, i, lin, access, mode);
+    part_take(&p[0], mmu_translate(c, i, lin, access, mode));
     if (n == 2) {
         p[1].lin = mem_add(c, lin, left);
         p[1].len = len - left;
-        p[1].e = *mmu_translate(c, i, p[1].lin, access, mode);
+        part_take(&p[1], mmu_translate(c, i, p[1].lin, access, mode));
     }
     if (access == ACC_WRITE) {
         for (unsigned k = 0; k < n; k++) {
             if (part_is_ram_w(&p[k])) {
-                check_own_code(c, i, &p[k].e, p[k].lin, p[k].len);
+                check_own_code(c, i, &p[k].e, p[k].m.rb, p[k].lin, p[k].len);
             }
         }
     }
-    if (unlikely(!p[0].e.rb || (n == 2 && !p[1].e.rb))) {
+    if (unlikely(!p[0].m.rb || (n == 2 && !p[1].m.rb))) {
         tcg_fp_sync(c); /* a device will run */
         tcg_count_exact(c, i);
     }
@@ -279,7 +287,7 @@ void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size
 
         host_store(h, v, size);
         if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed))) {
-            ram_block_code_hit(e->rb, (uint64_t)(h - e->rb->host), size);
+            tlb_code_hit(e, lin, size);
         }
         return;
     }
@@ -298,8 +306,8 @@ static void probe_page(X86CPU *c, const Insn *i, uint64_t lin, unsigned len, int
 {
     const TlbEntry *e = mmu_translate(c, i, lin, access, mode);
 
-    if (access == ACC_WRITE && e->rb && (e->flags & TLBF_RAM_W)) {
-        check_own_code(c, i, e, lin, len);
+    if (access == ACC_WRITE && tlb_more(e)->rb && (tlb_more(e)->flags & TLBF_RAM_W)) {
+        check_own_code(c, i, e, tlb_more(e)->rb, lin, len);
     }
 }
 
@@ -365,7 +373,7 @@ void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
         memcpy(host, buf, len);
         atomic_signal_fence(memory_order_seq_cst);
         if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed))) {
-            ram_block_code_hit(e->rb, (uint64_t)(host - e->rb->host), len);
+            ram_block_code_hit(tlb_more(e)->rb, (uint64_t)(host - tlb_more(e)->rb->host), len);
         }
         return;
     }
@@ -390,15 +398,15 @@ void tcg_probe_read(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
 
 /* ---- Read-modify-write ---- */
 
-static void *rmw_ready(X86CPU *c, uint8_t *host, const TlbEntry *e, _Atomic uint64_t *second,
-                       unsigned len)
+static void *rmw_ready(X86CPU *c, uint8_t *host, RAMBlock *rb, _Atomic uint64_t *first,
+                       _Atomic uint64_t *second, unsigned len)
 {
     struct TcgCpu *t = c->tcg;
 
-    t->rmw_map[0] = e->code_map;
+    t->rmw_map[0] = first;
     t->rmw_map[1] = second;
-    t->rmw_rb = e->rb;
-    t->rmw_off = (uint64_t)(host - e->rb->host);
+    t->rmw_rb = rb;
+    t->rmw_off = (uint64_t)(host - rb->host);
     t->rmw_len = len;
     return host;
 }
@@ -411,7 +419,8 @@ void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
 
     if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->wtag &&
                atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
-        return rmw_ready(c, (uint8_t *)(uintptr_t)(lin + e->addend), e, e->code_map, len);
+        return rmw_ready(c, (uint8_t *)(uintptr_t)(lin + e->addend), tlb_more(e)->rb, e->code_map,
+                         e->code_map, len);
     }
     check_alignment(c, i, lin, len);
     n = parts_make(c, i, lin, len, ACC_WRITE, c->tcg->mmu->mode, p);
@@ -419,13 +428,13 @@ void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
         return NULL;
     }
     if (n == 1) {
-        return rmw_ready(c, part_host(&p[0]), &p[0].e, p[0].e.code_map, len);
+        return rmw_ready(c, part_host(&p[0]), p[0].m.rb, p[0].e.code_map, p[0].e.code_map, len);
     }
-    if (!part_is_ram_w(&p[1]) || p[1].e.rb != p[0].e.rb ||
+    if (!part_is_ram_w(&p[1]) || p[1].m.rb != p[0].m.rb ||
         part_host(&p[1]) != part_host(&p[0]) + p[0].len) {
         return NULL;
     }
-    return rmw_ready(c, part_host(&p[0]), &p[0].e, p[1].e.code_map, len);
+    return rmw_ready(c, part_host(&p[0]), p[0].m.rb, p[0].e.code_map, p[1].e.code_map, len);
 }
 
 void tcg_rmw_code_hit(X86CPU *c)
@@ -452,7 +461,7 @@ NO_TSA void tcg_rmw_begin(X86CPU *c, const Insn *i, uint64_t lin, void *buf, uns
     check_alignment(c, i, lin, len);
     n = parts_make(c, i, lin, len, ACC_WRITE, m->mode, p);
     /* A device has its own lock and may not be called under this one; it is not shared memory. */
-    m->rmw_locked = n == 2 && p[0].e.rb && p[1].e.rb;
+    m->rmw_locked = n == 2 && p[0].m.rb && p[1].m.rb;
     if (m->rmw_locked) {
         qemu_mutex_lock(&split_lock);
     }

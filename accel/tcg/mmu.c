@@ -24,7 +24,7 @@ struct MmuContext {
     uint8_t ready;         /* BIT(mode): its table says that it is empty */
     uint64_t large_filter; /* hashes of the large pages that have entries */
     uint16_t fill[TLB_MODES * TLB_ENTRIES];
-    TlbEntry e[TLB_MODES][TLB_ENTRIES];
+    TlbTable table[TLB_MODES];
 };
 
 _Atomic uint64_t mmu_a20_mask = UINT64_MAX;
@@ -33,19 +33,20 @@ _Atomic uint64_t mmu_a20_mask = UINT64_MAX;
 
 static void entry_clear(TlbEntry *e)
 {
-    e->rtag = e->wtag = e->xtag = TLB_INVALID;
+    e->rtag = e->wtag = tlb_more(e)->xtag = TLB_INVALID;
 }
 
 static uint64_t entry_page(const TlbEntry *e)
 {
-    uint64_t tag = e->rtag != TLB_INVALID ? e->rtag : e->xtag != TLB_INVALID ? e->xtag : e->wtag;
+    uint64_t xtag = tlb_more(e)->xtag;
+    uint64_t tag = e->rtag != TLB_INVALID ? e->rtag : xtag != TLB_INVALID ? xtag : e->wtag;
 
     return tag == TLB_INVALID ? TLB_INVALID : tag & TARGET_PAGE_MASK;
 }
 
 static TlbEntry *context_entry(MmuContext *x, unsigned n)
 {
-    return &x->e[n / TLB_ENTRIES][n % TLB_ENTRIES];
+    return &x->table[n / TLB_ENTRIES].e[n % TLB_ENTRIES];
 }
 
 /*
@@ -54,11 +55,12 @@ static TlbEntry *context_entry(MmuContext *x, unsigned n)
  */
 static void entry_report_dirty(const TlbEntry *e)
 {
-    if (e->wtag != TLB_INVALID && (e->flags & TLBF_RAM_W)) {
-        uint8_t clients = atomic_load_explicit(&e->rb->dirty_clients, memory_order_relaxed);
+    if (e->wtag != TLB_INVALID && (tlb_more(e)->flags & TLBF_RAM_W)) {
+        RAMBlock *rb = tlb_more(e)->rb;
+        uint8_t clients = atomic_load_explicit(&rb->dirty_clients, memory_order_relaxed);
 
         if (unlikely(clients)) {
-            atomic_fetch_or(&e->rb->dirty[e->code_map - e->rb->code_map], clients);
+            atomic_fetch_or(&rb->dirty[e->code_map - rb->code_map], clients);
         }
     }
 }
@@ -153,11 +155,11 @@ bool mmu_code_seen(X86CPU *c, uint64_t lin)
     struct TcgMmu *m = c->tcg->mmu;
     const TlbEntry *e = &m->table[m->mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
 
-    if (e->xtag != (lin & TARGET_PAGE_MASK)) {
+    if (tlb_more(e)->xtag != (lin & TARGET_PAGE_MASK)) {
         return false;
     }
-    code_page_note(m, lin, e->flags & TLBF_BITS);
-    if (c->cpl != 3 && !(e->flags & TLBF_GLOBAL)) {
+    code_page_note(m, lin, tlb_more(e)->flags & TLBF_BITS);
+    if (c->cpl != 3 && !(tlb_more(e)->flags & TLBF_GLOBAL)) {
         m->kernel_local = true;
     }
     return true;
@@ -174,13 +176,13 @@ static void context_flush(MmuContext *x, bool global)
     for (unsigned n = 0; n < x->nfill; n++) {
         TlbEntry *e = context_entry(x, x->fill[n]);
 
-        if (!global && (e->flags & TLBF_GLOBAL)) {
+        if (!global && (tlb_more(e)->flags & TLBF_GLOBAL)) {
             x->fill[kept++] = x->fill[n];
             continue;
         }
         entry_report_dirty(e);
         entry_clear(e);
-        e->flags = 0;
+        tlb_more(e)->flags = 0;
     }
     x->nfill = kept;
     if (!kept) {
@@ -198,9 +200,9 @@ static void context_flush_large(MmuContext *x, uint64_t lin, bool global_only)
 {
     for (unsigned n = 0; n < x->nfill; n++) {
         TlbEntry *e = context_entry(x, x->fill[n]);
-        unsigned bits = e->flags & TLBF_BITS;
+        unsigned bits = tlb_more(e)->flags & TLBF_BITS;
 
-        if (bits > TARGET_PAGE_BITS && (!global_only || (e->flags & TLBF_GLOBAL)) &&
+        if (bits > TARGET_PAGE_BITS && (!global_only || (tlb_more(e)->flags & TLBF_GLOBAL)) &&
             (entry_page(e) ^ lin) >> bits == 0) {
             entry_clear(e);
         }
@@ -212,10 +214,10 @@ static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
     unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
 
     for (unsigned mode = 0; mode < TLB_MODES; mode++) {
-        TlbEntry *e = &x->e[mode][index];
+        TlbEntry *e = &x->table[mode].e[index];
 
         if ((x->ready & BIT(mode)) && entry_page(e) == (lin & TARGET_PAGE_MASK) &&
-            (!global_only || (e->flags & TLBF_GLOBAL))) {
+            (!global_only || (tlb_more(e)->flags & TLBF_GLOBAL))) {
             entry_clear(e);
         }
     }
@@ -253,7 +255,7 @@ static MmuContext *context_find(struct TcgMmu *m, uint32_t pcid)
 static void table_prepare(MmuContext *x, unsigned mode)
 {
     for (unsigned n = 0; n < TLB_ENTRIES; n++) {
-        entry_clear(&x->e[mode][n]);
+        entry_clear(&x->table[mode].e[n]);
     }
     x->ready |= BIT(mode);
 }
@@ -262,7 +264,7 @@ static void context_set(struct TcgMmu *m, MmuContext *x)
 {
     m->cur = x;
     for (unsigned mode = 0; mode < TLB_MODES; mode++) {
-        m->table[mode] = x->ready & BIT(mode) ? x->e[mode] : m->none;
+        m->table[mode] = x->ready & BIT(mode) ? x->table[mode].e : m->none;
     }
 }
 
@@ -416,7 +418,7 @@ static unsigned entry_fill_ram(TlbEntry *e, uint64_t page, const MmuRange *r, hw
     uint64_t off = r->rb_off + (phys - r->addr);
     uint64_t n = off >> TARGET_PAGE_BITS;
 
-    e->rb = r->rb;
+    tlb_more(e)->rb = r->rb;
     e->addend = (uintptr_t)(r->host + (phys - r->addr)) - page;
     e->code_map = &r->rb->code_map[n];
     if (rights & RIGHT(ACC_READ)) {
@@ -432,7 +434,7 @@ static unsigned entry_fill_ram(TlbEntry *e, uint64_t page, const MmuRange *r, hw
             atomic_fetch_or(&r->rb->dirty[n], clients);
         }
         e->wtag = page;
-        e->flags |= TLBF_RAM_W;
+        tlb_more(e)->flags |= TLBF_RAM_W;
     }
     return rights;
 }
@@ -443,18 +445,19 @@ static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights
     uint64_t page = w->lin & TARGET_PAGE_MASK;
     hwaddr phys = mmu_a20(w->phys);
     const MmuRange *r = mmu_range(c, phys);
+    TlbMore *more = tlb_more(e);
 
     entry_clear(e);
-    e->phys = phys;
-    e->rb = NULL;
+    more->phys = phys;
+    more->rb = NULL;
     e->addend = 0;
     e->code_map = NULL;
-    e->flags = (e->flags & TLBF_LISTED) | w->page_bits;
+    more->flags = (more->flags & TLBF_LISTED) | w->page_bits;
     if (w->global && (c->cr4 & CR4_PGE)) {
-        e->flags |= TLBF_GLOBAL;
+        more->flags |= TLBF_GLOBAL;
     }
     if (unlikely(c->tcg->mmu->apic_page) && phys == c->tcg->mmu->apic_page) {
-        e->flags |= TLBF_APIC;
+        more->flags |= TLBF_APIC;
     } else if (r && r->host && r->size - (phys - r->addr) >= TARGET_PAGE_SIZE &&
         !((r->rb_off + (phys - r->addr)) & ~TARGET_PAGE_MASK)) {
         rights = entry_fill_ram(e, page, r, phys, rights, access);
@@ -466,7 +469,7 @@ static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights
         e->wtag = page | TLB_SLOW;
     }
     if (rights & RIGHT(ACC_EXEC)) {
-        e->xtag = page;
+        more->xtag = page;
     }
     if (c->tcg->mmu->watch) {
         if (e->rtag != TLB_INVALID && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, false)) {
@@ -525,7 +528,7 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
     struct TcgMmu *m = c->tcg->mmu;
     unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
     MmuContext *x = m->cur;
-    TlbEntry *e = &x->e[mode][index];
+    TlbEntry *e = &x->table[mode].e[index];
     MmuWalk w;
     unsigned rights = walk_checked(c, i, lin, access, mode, &w);
 
@@ -535,8 +538,8 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
         context_apply(c);
     }
     c->tcg->tlb_fills++;
-    if (!(e->flags & TLBF_LISTED)) {
-        e->flags |= TLBF_LISTED;
+    if (!(tlb_more(e)->flags & TLBF_LISTED)) {
+        tlb_more(e)->flags |= TLBF_LISTED;
         x->fill[x->nfill++] = (uint16_t)(mode * TLB_ENTRIES + index);
     }
     if (w.page_bits > TARGET_PAGE_BITS) {
@@ -551,7 +554,7 @@ const TlbEntry *mmu_translate(X86CPU *c, const Insn *i, uint64_t lin, int access
 {
     unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
     const TlbEntry *e = &c->tcg->mmu->table[mode][index];
-    uint64_t tag = access == ACC_READ ? e->rtag : access == ACC_WRITE ? e->wtag : e->xtag;
+    uint64_t tag = access == ACC_READ ? e->rtag : access == ACC_WRITE ? e->wtag : tlb_more(e)->xtag;
 
     if ((tag & ~TLB_SLOW) == (lin & TARGET_PAGE_MASK)) {
         return e;
@@ -569,7 +572,7 @@ const TlbEntry *tcg_fetch_entry(X86CPU *c, uint64_t lin)
 
 hwaddr tcg_translate_fetch(X86CPU *c, uint64_t lin)
 {
-    return tcg_fetch_entry(c, lin)->phys | (lin & ~TARGET_PAGE_MASK);
+    return tlb_more(tcg_fetch_entry(c, lin))->phys | (lin & ~TARGET_PAGE_MASK);
 }
 
 bool tcg_translate_debug(X86CPU *c, uint64_t lin, hwaddr *phys)
@@ -640,37 +643,39 @@ static void context_init(MmuContext *x, struct TcgMmu *m)
 }
 
 /* A table with nothing in it. It is never written, so all vCPUs share one. NULL: no memory. */
-static TlbEntry *table_of_nothing(void)
+static TlbTable *table_of_nothing(void)
 {
-    static _Atomic(TlbEntry *) nothing;
-    TlbEntry *other = NULL, *e = atomic_load(&nothing);
+    static _Atomic(TlbTable *) nothing;
+    TlbTable *other = NULL, *t = atomic_load(&nothing);
 
-    if (!e && (e = tcg_map(sizeof(TlbEntry) * TLB_ENTRIES))) {
+    if (!t && (t = tcg_map(sizeof(TlbTable)))) {
         for (unsigned n = 0; n < TLB_ENTRIES; n++) {
-            entry_clear(&e[n]);
+            entry_clear(&t->e[n]);
         }
-        if (!atomic_compare_exchange_strong(&nothing, &other, e)) {
-            tcg_unmap(e, sizeof(TlbEntry) * TLB_ENTRIES);
-            e = other;
+        if (!atomic_compare_exchange_strong(&nothing, &other, t)) {
+            tcg_unmap(t, sizeof(TlbTable));
+            t = other;
         }
     }
-    return e;
+    return t;
 }
 
 bool tcg_mmu_init(X86CPU *c, Error **errp)
 {
     static atomic_flag listening = ATOMIC_FLAG_INIT;
     struct TcgMmu *m = g_new0(struct TcgMmu, 1);
+    TlbTable *none;
 
     m->nctx = x86_has(c, X86F_PCID) ? MMU_CONTEXTS : 1;
     m->ctx = tcg_map(sizeof(MmuContext) * m->nctx);
-    m->none = table_of_nothing();
-    if (!m->ctx || !m->none) {
+    none = table_of_nothing();
+    if (!m->ctx || !none) {
         error_setg_errno(errp, errno, "cannot allocate the TLB of CPU %u", c->base.index);
         tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
         g_free(m);
         return false;
     }
+    m->none = none->e;
     for (unsigned n = 0; n < m->nctx; n++) {
         context_init(&m->ctx[n], m);
     }

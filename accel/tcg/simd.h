@@ -213,7 +213,7 @@ static inline bool simd_store_direct(X86CPU *c, uint64_t lin, const void *buf, u
     memcpy((void *)(lin + e->addend), buf, size);
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed) != 0)) {
-        ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host, size);
+        tlb_code_hit(e, lin, size);
     }
     return true;
 }

@@ -63,7 +63,7 @@ static uint64_t tcg_vcpu_bytes(struct QemuOpts *opts, unsigned vcpus)
 
     uint64_t jit = qemu_opt_get_bool(opts, "one-insn", false) ? 0 : jit_bytes(cache);
 
-    return tcg_blocks_bytes(cache) + jit + TLB_MODES * TLB_ENTRIES * sizeof(TlbEntry) +
+    return tcg_blocks_bytes(cache) + jit + TLB_MODES * sizeof(TlbTable) +
            QEMU_THREAD_STACK_SIZE + MiB;
 }
 

@@ -20,15 +20,41 @@
 /* Supervisor accesses with SMAP in force, supervisor with EFLAGS.AC (or SMAP off), user. */
 enum { TLB_KERNEL, TLB_KERNEL_AC, TLB_USER, TLB_MODES };
 
+/* What fast paths read: 32 bytes, as every access of the guest touches one of these. */
 typedef struct TlbEntry {
-    uint64_t rtag, wtag, xtag;
+    uint64_t rtag, wtag;
     uintptr_t addend;           /* host address = linear address + addend */
     _Atomic uint64_t *code_map; /* of this page; RAM only */
+} TlbEntry;
+
+/* The rest of an entry. */
+typedef struct TlbMore {
+    uint64_t xtag;
     hwaddr phys;                /* page address */
     RAMBlock *rb;
     uint32_t flags;             /* private to mmu.c: global, PCID, page size */
     uint32_t pad;
-} TlbEntry;
+} TlbMore;
+
+typedef struct TlbTable {
+    TlbEntry e[TLB_ENTRIES];
+    TlbMore more[TLB_ENTRIES];
+} TlbTable;
+
+/* e is an entry of a TlbTable. */
+static inline TlbMore *tlb_more(const TlbEntry *e)
+{
+    return (TlbMore *)((uintptr_t)e + offsetof(TlbTable, more));
+}
+_Static_assert(sizeof(TlbEntry) == sizeof(TlbMore), "tlb_more() adds a constant");
+
+/* size bytes at lin, in e's page, were stored, and there is code in the page. */
+static inline void tlb_code_hit(const TlbEntry *e, uint64_t lin, unsigned size)
+{
+    RAMBlock *rb = tlb_more(e)->rb;
+
+    ram_block_code_hit(rb, (uint64_t)(lin + e->addend) - (uint64_t)rb->host, size);
+}
 
 /* Why the interpreter was left by siglongjmp(tcg->jmp, ...). */
 enum { TCG_JMP_RAISE = 1, TCG_JMP_LEAVE };
@@ -137,8 +163,7 @@ typedef uint64_t guest64 __attribute__((aligned(1), may_alias));
             if (likely(atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {            \
                 return;                                                                            \
             }                                                                                      \
-            ram_block_code_hit(e->rb, (uint64_t)(lin + e->addend) - (uint64_t)e->rb->host,         \
-                               sizeof(type));                                                      \
+            tlb_code_hit(e, lin, sizeof(type));                                                     \
             return;                                                                                \
         }                                                                                          \
         tcg_st_slow(c, i, lin, v, sizeof(type));                                                   \
