@@ -27,8 +27,6 @@ struct MmuContext {
     TlbTable table[TLB_MODES];
 };
 
-_Atomic uint64_t mmu_a20_mask = UINT64_MAX;
-
 /* ---- Entries ---- */
 
 static void entry_clear(TlbEntry *e)
@@ -592,44 +590,6 @@ bool tcg_translate_debug(X86CPU *c, uint64_t lin, hwaddr *phys)
     return ok;
 }
 
-/* ---- Changes of the guest-physical map ---- */
-
-static void flush_all_cpus(void)
-{
-    for (unsigned n = 0; n < MAX_CPUS; n++) {
-        CPUState *cpu = cpu_get(n);
-        if (!cpu) {
-            continue;
-        }
-        /* Others may be in the midst of being made: theirs is not looked at. */
-        if (cpu == current_cpu && x86_cpu(cpu)->tcg && x86_cpu(cpu)->tcg->mmu) {
-            mmu_flush_everything(x86_cpu(cpu)->tcg->mmu);
-        }
-        cpu_request(cpu, CPU_REQ_TLB_FLUSH);
-    }
-}
-
-static void map_changed(MemoryListener *l)
-{
-    flush_all_cpus();
-}
-
-static MemoryListener map_listener = { .commit = map_changed };
-
-void tcg_set_a20(bool on)
-{
-    uint64_t mask = on ? UINT64_MAX : ~(1ull << 20);
-
-    if (atomic_exchange(&mmu_a20_mask, mask) != mask) {
-        flush_all_cpus();
-    }
-}
-
-bool tcg_get_a20(void)
-{
-    return atomic_load(&mmu_a20_mask) == UINT64_MAX;
-}
-
 /* ---- Life ---- */
 
 static void context_init(MmuContext *x, struct TcgMmu *m)
@@ -662,7 +622,6 @@ static TlbTable *table_of_nothing(void)
 
 bool tcg_mmu_init(X86CPU *c, Error **errp)
 {
-    static atomic_flag listening = ATOMIC_FLAG_INIT;
     struct TcgMmu *m = g_new0(struct TcgMmu, 1);
     TlbTable *none;
 
@@ -686,12 +645,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     version_kernel_new(m);
     c->tcg->mmu = m;
     context_apply(c);
-    if (!atomic_flag_test_and_set(&listening)) {
-        mem_init();
-        map_listener.as = &address_space_memory;
-        memory_listener_register(&map_listener);
-        ram_dirty_set_flush_hook(flush_all_cpus);
-    }
+    mmu_map_listen();
     return true;
 }
 

@@ -200,6 +200,11 @@ unsigned mmu_code_version(X86CPU *c, bool *wrapped);
 /* Code at lin will be remembered under the version of now. False: it must not be. */
 bool mmu_code_seen(X86CPU *c, uint64_t lin);
 
+/* ---- mmu-map.c ---- */
+
+/* Once is enough: TLBs are flushed when the guest-physical map changes. */
+void mmu_map_listen(void);
+
 /* ---- mem.c ---- */
 
 /* Once, before the first vCPU runs. */

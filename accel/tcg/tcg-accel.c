@@ -8,32 +8,10 @@
 #include "qemu/option.h"
 #include "target/i386/cpuid.h"
 
-static void tcg_request_flush(CPUState *cpu)
+void tcg_flush_all(CPUState *cpu)
 {
     cpu_request(cpu, CPU_REQ_TLB_FLUSH);
 }
-
-void tcg_flush_all(CPUState *cpu)
-{
-    tcg_request_flush(cpu);
-}
-
-/* The map changed: every TLB and the places of code are looked up anew. */
-static void tcg_map_commit(MemoryListener *l)
-{
-    for (unsigned i = 0; i < MAX_CPUS; i++) {
-        CPUState *cpu = cpu_get(i);
-
-        if (cpu) {
-            tcg_request_flush(cpu);
-        }
-    }
-}
-
-static MemoryListener tcg_map_listener = {
-    .as = &address_space_memory,
-    .commit = tcg_map_commit,
-};
 
 static bool tcg_available(void)
 {
@@ -89,7 +67,6 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
     tcg_jit_enabled = !qemu_opt_get_bool(opts, "one-insn", false);
     tcg_jit_exact_flags = qemu_opt_get_bool(opts, "exact-flags", false);
     x86_cpu_set_backend(&x86_tcg_backend);
-    memory_listener_register(&tcg_map_listener);
     return true;
 }
 
