@@ -52,7 +52,7 @@ struct EventLoop {
     EventBatch *batch;           /* owner's thread only */
     unsigned depth;              /* owner's thread only */
     atomic_bool stop;
-    atomic_bool wake_pending; /* wakefd was written and not yet noticed */
+    _Atomic uint32_t wake_state; /* was wakefd written, see loop_wake() */
     _Atomic(EventPost *) posts; /* newest first */
 
     /* Futex: grows when a timer's fn, an iteration or a run ends. */

@@ -41,9 +41,16 @@ QemuMutex *loop_list_lock(void)
 
 /* ---- Waking and waiting ---- */
 
+/*
+ * wake_state: bit 0 says that wakefd was written since the loop last looked, the rest counts its
+ * looks. So a producer relies on another one's write only after that was done: one that is held off
+ * before its own holds up nobody else.
+ */
 void loop_wake(EventLoop *loop)
 {
-    if (!atomic_exchange(&loop->wake_pending, true)) {
+    uint32_t state = atomic_load(&loop->wake_state);
+
+    if (!(state & 1)) {
         int saved = errno; /* may run in a signal handler */
         uint64_t one = 1;
         ssize_t r;
@@ -51,7 +58,14 @@ void loop_wake(EventLoop *loop)
             r = write(loop->wakefd, &one, sizeof(one));
         } while (r < 0 && errno == EINTR);
         errno = saved;
+        atomic_compare_exchange_strong(&loop->wake_state, &state, state | 1);
     }
+}
+
+/* The loop's thread, before it looks at what was posted. */
+static void loop_wake_noticed(EventLoop *loop)
+{
+    atomic_store(&loop->wake_state, (atomic_load(&loop->wake_state) | 1) + 1);
 }
 
 void loop_progress(EventLoop *loop)
@@ -351,7 +365,7 @@ bool event_loop_iterate(EventLoop *loop, int64_t timeout_ns)
     int n = loop_wait(loop, b.ev, loop_prepare(loop, timeout_ns));
     uint64_t woken = loop->depth == 1 ? latency_loop_begin() : 0;
     b.n = n < 0 ? 0 : n; /* EINTR */
-    atomic_store(&loop->wake_pending, false);
+    loop_wake_noticed(loop);
     for (int i = 0; i < b.n; i++) {
         real_fired |= b.ev[i].data.ptr == &loop->tfd_real;
     }

@@ -203,14 +203,11 @@ static long futex(_Atomic uint32_t *word, int op, uint32_t val, const struct tim
 
 void event_word_set(EventWord *w, uint32_t bits)
 {
-    uint32_t old = atomic_load_explicit(&w->value, memory_order_relaxed);
-    uint32_t wanted;
-
-    /* The setter that clears the mark is the one that makes the system call. */
-    do {
-        wanted = (old | bits) & ~EVENT_WORD_WAITING;
-    } while (!atomic_compare_exchange_weak(&w->value, &old, wanted));
-    if (old & EVENT_WORD_WAITING) {
+    /*
+     * The waiter alone clears its mark. Had the first setter cleared it, those after it would rely
+     * on its system call, and it may be of low priority and held off before it gets there.
+     */
+    if (atomic_fetch_or(&w->value, bits) & EVENT_WORD_WAITING) {
         futex(&w->value, FUTEX_WAKE, 1, NULL, 0);
     }
 }
@@ -219,6 +216,12 @@ uint32_t event_word_take(EventWord *w)
 {
     /* The mark belongs to the waiter, which may be another thread. */
     return atomic_fetch_and(&w->value, EVENT_WORD_WAITING) & ~EVENT_WORD_WAITING;
+}
+
+/* The wait is over: no system call for a setter any more. True if a bit is set. */
+static bool event_word_unmark(EventWord *w)
+{
+    return (atomic_fetch_and(&w->value, ~EVENT_WORD_WAITING) & ~EVENT_WORD_WAITING) != 0;
 }
 
 bool event_word_wait(EventWord *w, int64_t deadline_ns)
@@ -232,7 +235,7 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns)
     for (;;) {
         uint32_t v = atomic_load(&w->value);
         if (v & ~EVENT_WORD_WAITING) {
-            return true;
+            return v & EVENT_WORD_WAITING ? event_word_unmark(w) : true;
         }
         if (v == 0 && !atomic_compare_exchange_strong(&w->value, &v, EVENT_WORD_WAITING)) {
             continue;
@@ -241,8 +244,7 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns)
         long r = futex(&w->value, FUTEX_WAIT_BITSET, EVENT_WORD_WAITING,
                        deadline_ns == INT64_MAX ? NULL : &ts, FUTEX_BITSET_MATCH_ANY);
         if (r < 0 && errno == ETIMEDOUT) {
-            v = atomic_fetch_and(&w->value, ~EVENT_WORD_WAITING);
-            return (v & ~EVENT_WORD_WAITING) != 0;
+            return event_word_unmark(w);
         }
     }
 }
