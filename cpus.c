@@ -186,6 +186,7 @@ static void cpu_do_work(CPUState *cpu)
 /* Out of guest code until somebody resumes or quits; work is done meanwhile. */
 static void cpu_park(CPUState *cpu)
 {
+    cpu_look_end(cpu);
     cpu->accel->regs_get(cpu);
     atomic_store(&cpu->stopped, true);
     event_word_set(&cpus_done, DONE_PARKED);
@@ -243,6 +244,7 @@ static void cpu_exit_halt(CPUState *cpu)
     if (atomic_load(&cpu->control.value)) {
         return;
     }
+    cpu_look_end(cpu);
     int64_t deadline = cpu->accel->vcpu_deadline(cpu);
     if (!event_word_wait(&cpu->event, deadline)) {
         latency_timer_local(clock_get_ns(CLOCK_TYPE_REALTIME) - deadline);

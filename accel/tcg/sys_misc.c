@@ -238,7 +238,7 @@ static void read_tsc(X86CPU *c, const Insn *i)
         sys_gp0(c, i);
     }
     tcg_count_clock(c, i);
-    t = x86_tsc_read(c);
+    t = x86_tsc_at(c, cpu_look(&c->base));
     c->regs[R_RAX] = (uint32_t)t;
     c->regs[R_RDX] = t >> 32;
 }

@@ -125,6 +125,7 @@ const AccelOps tcg_accel_ops = {
     .vcpu_bytes = tcg_vcpu_bytes,
     .vcpu_init = tcg_vcpu_init,
     .parallel_init = true,
+    .sees_clock_reads = true,
     .vcpu_fini = tcg_vcpu_fini,
     .vcpu_run = tcg_vcpu_run,
     .vcpu_kick = tcg_vcpu_kick,

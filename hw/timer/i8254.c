@@ -8,6 +8,7 @@
  * was loaded; what it holds and its OUT follow from the tick of now. Only counter 0 needs events.
  */
 #include <string.h>
+#include "accel/cpu.h"
 #include "hw/isa.h"
 #include "hw/timer.h"
 
@@ -58,10 +59,14 @@ typedef struct PitState {
 
 /* ---- Time ---- */
 
+static uint64_t ns_to_ticks(int64_t ns)
+{
+    return (uint64_t)((__uint128_t)ns * PIT_HZ / NANOSECONDS_PER_SECOND);
+}
+
 static uint64_t pit_tick_now(void)
 {
-    return (uint64_t)((__uint128_t)clock_get_ns(CLOCK_TYPE_VIRTUAL) * PIT_HZ /
-                      NANOSECONDS_PER_SECOND);
+    return ns_to_ticks(clock_get_ns(CLOCK_TYPE_VIRTUAL));
 }
 
 /* First nanosecond at which the tick has come. */
@@ -460,12 +465,47 @@ static void pit_control_write(PitState *s, uint8_t v, uint64_t now)
     }
 }
 
+/*
+ * Counter 2 in mode 0 is what guests calibrate by, as its OUT can be polled at port 61h: time that
+ * the host took from the guest meanwhile is made good (accel/cpu.h). Returns the time at which the
+ * vCPU would have asked without that.
+ */
+static uint64_t counter2_now(PitState *s)
+{
+    PitChannel *c = &s->ch[2];
+    int64_t begin_lost, now = cpu_look(current_cpu);
+
+    now -= cpu_look_lost(current_cpu, &begin_lost);
+    if (begin_lost && c->running && c->mode == 0) {
+        c->start_tick += ns_to_ticks(begin_lost);
+    }
+    return ns_to_ticks(now);
+}
+
+static void counter2_write(PitState *s, uint8_t v)
+{
+    PitChannel *c = &s->ch[2];
+    bool was_running = c->running;
+    uint64_t now = ns_to_ticks(cpu_look_begin(current_cpu));
+
+    channel_sync(c, now);
+    channel_write(c, v, now);
+    if (current_cpu && !(c->mode == 0 && c->running && !was_running)) {
+        cpu_look_end(current_cpu);
+    }
+}
+
 static void pit_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
 {
     PitState *s = opaque;
-    uint64_t now = pit_tick_now(), start;
+    uint64_t now, start;
 
     QEMU_LOCK_GUARD(&s->lock);
+    if (offset == 2) {
+        counter2_write(s, (uint8_t)value);
+        return;
+    }
+    now = pit_tick_now();
     pit_update(s, now);
     channel_sync(&s->ch[1], now);
     channel_sync(&s->ch[2], now);
@@ -485,12 +525,13 @@ static void pit_write(void *opaque, hwaddr offset, uint64_t value, unsigned size
 static uint64_t pit_read(void *opaque, hwaddr offset, unsigned size)
 {
     PitState *s = opaque;
-    uint64_t now = pit_tick_now();
+    uint64_t now;
 
     if (offset == 3) {
         return 0xff; /* the control word can not be read */
     }
     QEMU_LOCK_GUARD(&s->lock);
+    now = offset == 2 ? counter2_now(s) : pit_tick_now();
     if (offset == 0) {
         pit_update(s, now);
     } else {
@@ -502,10 +543,12 @@ static uint64_t pit_read(void *opaque, hwaddr offset, unsigned size)
 static uint64_t port61_read(void *opaque, hwaddr offset, unsigned size)
 {
     PitState *s = opaque;
-    uint64_t now = pit_tick_now();
-    bool refresh = now / 18 & 1; /* refresh requests every 15 us toggle bit 4 */
+    uint64_t now;
+    bool refresh;
 
     QEMU_LOCK_GUARD(&s->lock);
+    now = counter2_now(s);
+    refresh = now / 18 & 1; /* refresh requests every 15 us toggle bit 4 */
     channel_sync(&s->ch[2], now);
     return s->port61 | (uint64_t)refresh << 4 | (uint64_t)channel_out(&s->ch[2], now) << 5;
 }

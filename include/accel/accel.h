@@ -37,6 +37,7 @@ struct AccelOps {
     /* On the vCPU's own thread, before its first instruction; may allocate. */
     bool (*vcpu_init)(CPUState *cpu, Error **errp);
     bool parallel_init; /* several vCPUs may be in it at once */
+    bool sees_clock_reads; /* RDTSC of a guest calls cpu_look() */
     void (*vcpu_fini)(CPUState *cpu);
     /*
      * VCPU thread, memory read lock not held. Consumes cpu->event, then runs until something

@@ -7,6 +7,7 @@
 #define ACCEL_CPU_H
 
 #include <signal.h>
+#include "event/event.h"
 #include "qemu/thread.h"
 
 #define MAX_CPUS 255
@@ -41,6 +42,14 @@ enum {
 typedef struct AccelOps AccelOps;
 struct CpuWork;
 
+/* See cpu_look_begin(). */
+typedef struct CpuLook {
+    bool on, first;
+    int64_t virtual_ns, cpu_ns; /* of the last look: virtual time, CPU time of the thread */
+    int64_t end_ns;
+    int64_t lost_ns, begin_lost; /* not asked for yet */
+} CpuLook;
+
 typedef struct CPUState {
     unsigned index;
     QemuThread thread; /* "CPU n/KVM", "CPU n/TCG" */
@@ -60,6 +69,7 @@ typedef struct CPUState {
     atomic_bool pause_wanted;
     void *local_timer; /* the host timer of cpu_local_timer_arm(), private to cpus.c */
     struct CpuWork *work;   /* run_on_cpu(), guarded by cpus.c's lock */
+    CpuLook look;           /* its own thread only */
 } CPUState;
 
 /* Table of the vCPUs; a slot is NULL if there is none. cpu_count() is the number present. */
@@ -67,6 +77,34 @@ CPUState *cpu_get(unsigned index);
 unsigned cpu_count(void);
 /* The vCPU whose thread this is, NULL elsewhere. RT_SAFE. */
 extern __thread CPUState *current_cpu;
+
+/*
+ * Time that the host took. A guest calibrates its TSC by a count that it starts, and polls with
+ * reads of the TSC in between. If the host runs something else between two of these, the count is
+ * ahead of what the guest knows; it takes the count's end for a time too early and has a clock that
+ * goes wrong for good. So a device whose count starts may have the vCPU's looks at clocks noted for
+ * a while, and answer as of the time when the vCPU would have asked. All this is the vCPU's own
+ * thread, RT_SAFE. Nothing is noted where reads of the TSC are not seen (KVM), nor when virtual time
+ * is not the host's.
+ */
+/* A count starts: at the virtual time that is returned. cpu may be NULL, also below. */
+int64_t cpu_look_begin(CPUState *cpu);
+/* A look: the virtual time that the guest is to see. */
+int64_t cpu_look_note(CPUState *cpu);
+static inline int64_t cpu_look(CPUState *cpu)
+{
+    return unlikely(cpu && cpu->look.on) ? cpu_look_note(cpu) : clock_get_ns(CLOCK_TYPE_VIRTUAL);
+}
+/*
+ * After a look, once: for how many ns the vCPU was held off since the look before; *begin_lost: the
+ * same between the start and the first look.
+ */
+int64_t cpu_look_lost(CPUState *cpu, int64_t *begin_lost);
+/* The vCPU itself goes to sleep: time that is not taken from it. */
+static inline void cpu_look_end(CPUState *cpu)
+{
+    cpu->look.on = false;
+}
 
 /* RT_SAFE, also from a signal handler. Sets req, then makes the vCPU notice: wakes it from HLT or
  * kicks it out of guest code by the accelerator's hook. O(1). */

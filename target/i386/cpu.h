@@ -277,6 +277,8 @@ bool x86_wrmsr(X86CPU *cpu, uint32_t index, uint64_t value);
  * stands while the machine is stopped, and needs the clocks of event/ to be running.
  */
 uint64_t x86_tsc_read(const X86CPU *cpu);
+/* The same at a virtual time. */
+uint64_t x86_tsc_at(const X86CPU *cpu, int64_t virtual_ns);
 /* RT_SAFE. WRMSR to IA32_TIME_STAMP_COUNTER: moves IA32_TSC_ADJUST along (SDM 3B 17.17.3). */
 void x86_tsc_write(X86CPU *cpu, uint64_t value);
 /* RT_SAFE. CLOCK_MONOTONIC at which the guest's TSC reaches tsc: now or earlier if it has,

@@ -26,11 +26,14 @@ static uint64_t ns_to_ticks(const X86CPU *cpu, uint64_t ns)
     return (uint64_t)((unsigned __int128)ns * cpu->tsc_mult >> MULT_SHIFT);
 }
 
+uint64_t x86_tsc_at(const X86CPU *cpu, int64_t virtual_ns)
+{
+    return ns_to_ticks(cpu, (uint64_t)virtual_ns) + (uint64_t)cpu->tsc_offset;
+}
+
 uint64_t x86_tsc_read(const X86CPU *cpu)
 {
-    uint64_t ns = (uint64_t)clock_get_ns(CLOCK_TYPE_VIRTUAL);
-
-    return ns_to_ticks(cpu, ns) + (uint64_t)cpu->tsc_offset;
+    return x86_tsc_at(cpu, clock_get_ns(CLOCK_TYPE_VIRTUAL));
 }
 
 void x86_tsc_write(X86CPU *cpu, uint64_t value)
