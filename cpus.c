@@ -455,7 +455,10 @@ void run_on_cpu(CPUState *cpu, void (*fn)(CPUState *cpu, void *opaque), void *op
 
 static void cpu_reset_arch(CPUState *cpu, void *opaque)
 {
+    const int64_t *reset_ns = opaque;
+
     x86_cpu_reset(x86_cpu(cpu), false);
+    x86_tsc_zero_at(x86_cpu(cpu), *reset_ns);
     if (irqchip->cpu_reset) {
         irqchip->cpu_reset(cpu, false);
     }
@@ -469,7 +472,7 @@ static void cpu_take_over(CPUState *cpu, void *opaque)
 
 static void reset_one(CPUState *cpu, void *opaque)
 {
-    run_on_cpu(cpu, cpu_reset_arch, NULL);
+    run_on_cpu(cpu, cpu_reset_arch, opaque);
 }
 
 static void take_over_one(CPUState *cpu, void *opaque)
@@ -479,7 +482,10 @@ static void take_over_one(CPUState *cpu, void *opaque)
 
 void cpus_reset_all(void (*devices)(void))
 {
-    cpu_foreach(reset_one, NULL);
+    /* The clock may run: one time for all, so that their TSCs stay the same. */
+    int64_t reset_ns = clock_get_ns(CLOCK_TYPE_VIRTUAL);
+
+    cpu_foreach(reset_one, &reset_ns);
     devices();
     cpu_foreach(take_over_one, NULL);
 }

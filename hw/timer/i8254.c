@@ -543,12 +543,10 @@ static uint64_t pit_read(void *opaque, hwaddr offset, unsigned size)
 static uint64_t port61_read(void *opaque, hwaddr offset, unsigned size)
 {
     PitState *s = opaque;
-    uint64_t now;
-    bool refresh;
 
     QEMU_LOCK_GUARD(&s->lock);
-    now = counter2_now(s);
-    refresh = now / 18 & 1; /* refresh requests every 15 us toggle bit 4 */
+    uint64_t now = counter2_now(s);
+    bool refresh = now / 18 & 1; /* refresh requests every 15 us toggle bit 4 */
     channel_sync(&s->ch[2], now);
     return s->port61 | (uint64_t)refresh << 4 | (uint64_t)channel_out(&s->ch[2], now) << 5;
 }

@@ -279,6 +279,8 @@ bool x86_wrmsr(X86CPU *cpu, uint32_t index, uint64_t value);
 uint64_t x86_tsc_read(const X86CPU *cpu);
 /* The same at a virtual time. */
 uint64_t x86_tsc_at(const X86CPU *cpu, int64_t virtual_ns);
+/* The TSC was 0 at that time. */
+void x86_tsc_zero_at(X86CPU *cpu, int64_t virtual_ns);
 /* RT_SAFE. WRMSR to IA32_TIME_STAMP_COUNTER: moves IA32_TSC_ADJUST along (SDM 3B 17.17.3). */
 void x86_tsc_write(X86CPU *cpu, uint64_t value);
 /* RT_SAFE. CLOCK_MONOTONIC at which the guest's TSC reaches tsc: now or earlier if it has,

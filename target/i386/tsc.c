@@ -36,6 +36,11 @@ uint64_t x86_tsc_read(const X86CPU *cpu)
     return x86_tsc_at(cpu, clock_get_ns(CLOCK_TYPE_VIRTUAL));
 }
 
+void x86_tsc_zero_at(X86CPU *cpu, int64_t virtual_ns)
+{
+    cpu->tsc_offset = -(int64_t)ns_to_ticks(cpu, (uint64_t)virtual_ns);
+}
+
 void x86_tsc_write(X86CPU *cpu, uint64_t value)
 {
     uint64_t delta = value - x86_tsc_read(cpu);
