@@ -87,13 +87,43 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
+/* ---- What a run leaves behind ---- */
+
+#define LEFT_BY_ONE ((size_t)8 * MiB)
+#define LEFT_BY_ALL ((size_t)128 * MiB)
+#define WARM_UP     64 /* runs */
+
+/* Of the address sanitizer; without it there are other limits (replay.c). */
+size_t __attribute__((weak)) __sanitizer_get_current_allocated_bytes(void);
+
+static void check_growth(size_t before)
+{
+    static unsigned runs;
+    static size_t first;
+    size_t now = __sanitizer_get_current_allocated_bytes();
+
+    runs++;
+    if (runs <= WARM_UP) {
+        first = now;
+        return;
+    }
+    fuzz_check(now < before + LEFT_BY_ONE, "one input left %zu bytes allocated", now - before);
+    fuzz_check(now < first + LEFT_BY_ALL, "%u inputs left %zu bytes allocated", runs - WARM_UP,
+               now - first);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    bool counted = &__sanitizer_get_current_allocated_bytes != NULL;
+    size_t before = counted ? __sanitizer_get_current_allocated_bytes() : 0;
     /* Of its own exact size, so that a read past the end is seen in every build. */
     uint8_t *copy = g_malloc(size ? size : 1);
 
     memcpy(copy, data, size);
     target->run(copy, size);
     g_free(copy);
+    if (counted) {
+        check_growth(before);
+    }
     return 0;
 }
