@@ -74,7 +74,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static int64_t rtc_now_ns(const RtcState *s)
 {
-    return s->held ? s->held_ns : clock_get_ns(s->cfg.clock) + s->offset_ns;
+    return s->held ? s->held_ns : wrap_add(clock_get_ns(s->cfg.clock), s->offset_ns);
 }
 
 static int64_t rtc_now_s(const RtcState *s)
@@ -160,7 +160,7 @@ static void rtc_set_from_registers(RtcState *s)
     if (s->held) {
         s->held_ns = t;
     } else {
-        s->offset_ns += t - now;
+        s->offset_ns = wrap_add(s->offset_ns, wrap_sub(t, now));
     }
     s->update_s = floor_div(t, NANOSECONDS_PER_SECOND);
 }
@@ -305,7 +305,7 @@ static void rtc_arm(RtcState *s)
     if (s->held || when == INT64_MAX) {
         timer_del(&s->update_timer);
     } else {
-        timer_mod(&s->update_timer, when * NANOSECONDS_PER_SECOND - s->offset_ns);
+        timer_mod(&s->update_timer, wrap_sub(when * NANOSECONDS_PER_SECOND, s->offset_ns));
     }
 
     if (!(b & B_PIE) || !periodic_runs(s)) {
@@ -392,7 +392,7 @@ static void rtc_hold(RtcState *s, uint8_t a, uint8_t b)
         s->held_ns = second * NANOSECONDS_PER_SECOND + NANOSECONDS_PER_SECOND / 2;
     }
     if (!hold && s->held) {
-        s->offset_ns = s->held_ns - clock_get_ns(s->cfg.clock);
+        s->offset_ns = wrap_sub(s->held_ns, clock_get_ns(s->cfg.clock));
         s->held = false;
         s->update_s = rtc_now_s(s);
     }

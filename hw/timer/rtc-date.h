@@ -21,4 +21,17 @@ RtcDate rtc_date_from_seconds(int64_t seconds);
  * looked at. */
 int64_t rtc_date_to_seconds(const RtcDate *d);
 
+/*
+ * RT_SAFE. Nanoseconds. A guest may set a time that is further from the clock's than 64 bits of them
+ * reach. The offset between the two wraps then, and so does each sum with it, to what is meant.
+ */
+static inline int64_t wrap_add(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+static inline int64_t wrap_sub(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 #endif

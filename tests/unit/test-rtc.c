@@ -357,6 +357,30 @@ static void test_dated(void)
     }
 }
 
+/* Further from the clock's time than 64 bits of nanoseconds: it goes on from there all the same. */
+static void test_far(void)
+{
+    RtcConfig cfg = { .clock = CLOCK_TYPE_VIRTUAL, .dated = true, .date_s = 1577836800 };
+    uint8_t second;
+
+    device_unrealize(rtc);
+    rtc = device_new_named("mc146818rtc");
+    rtc_configure(rtc, &cfg);
+    rtc_set_irq_out(rtc, isa_irq(NULL, 8));
+    g_assert_true(device_realize(rtc, NULL, &error_abort));
+    set_time(0x06, 16, 0, 1, 1, 0, 0, 0); /* binary; the furthest is in 1684 */
+    g_assert_cmpuint(get(0x32), ==, 16);
+    second = get(0);
+    step_ns(SEC);
+    g_assert_cmphex(get(0), ==, second + 1);
+    put(0x0b, 0x16); /* update-ended interrupts */
+    get(0x0c);
+    g_assert_false(IRQ.level);
+    step_ns(SEC);
+    g_assert_true(IRQ.level);
+    check_state(rtc);
+}
+
 int main(int argc, char **argv)
 {
     RtcConfig cfg = { .clock = CLOCK_TYPE_VIRTUAL };
@@ -377,5 +401,6 @@ int main(int argc, char **argv)
     g_test_add_func("/rtc/state", test_state);
     g_test_add_func("/rtc/slew", test_slew);
     g_test_add_func("/rtc/dated", test_dated);
+    g_test_add_func("/rtc/far", test_far);
     return g_test_run();
 }
