@@ -357,6 +357,14 @@ static bool pm_realize(DeviceState *dev, Error **errp)
     return true;
 }
 
+/* What is due is in the state, and not found anew after a load. */
+static void pm_pre_save(void *opaque)
+{
+    Piix4Pm *s = opaque;
+    QEMU_LOCK_GUARD(&s->lock);
+    update_tmr_sts(s);
+}
+
 static bool pm_post_load(void *opaque, int version, Error **errp)
 {
     Piix4Pm *s = opaque;
@@ -387,7 +395,7 @@ static const VMStateField pm_fields[] = {
 };
 static const VMState pm_vmstate = {
     .name = "PIIX4_PM", .version = 1, .minimum_version = 1, .fields = pm_fields,
-    .post_load = pm_post_load,
+    .pre_save = pm_pre_save, .post_load = pm_post_load,
 };
 static const DeviceType pm_type = {
     .name = "PIIX4_PM",
