@@ -241,16 +241,27 @@ static void op_other(FuzzIn *in, unsigned op, int64_t *left)
 
 /* ---- State: what is saved can be loaded, and is the same then ---- */
 
-/* Names of fields stand before their values. */
-static const char *last_name(const uint8_t *state, size_t at)
+static bool is_name(const uint8_t *p, size_t len)
 {
-    while (at && !g_ascii_islower(state[at])) {
-        at--;
+    for (size_t i = 0; i < len; i++) {
+        if (!g_ascii_isalnum(p[i]) && !strchr("_-.", p[i] ? p[i] : ' ')) {
+            return false;
+        }
     }
-    while (at && (g_ascii_isalnum(state[at - 1]) || strchr("_-.", state[at - 1]))) {
-        at--;
+    return len > 0;
+}
+
+/* The name that stands before a value: 16 bits of length, then that many bytes. */
+static char *name_before(const GByteArray *state, guint at)
+{
+    for (guint p = at; p-- > 0;) {
+        guint len = state->data[p] | (guint)state->data[p + 1] << 8;
+
+        if (len < 40 && p + 2 + len <= at && is_name(state->data + p + 2, len)) {
+            return g_strndup((const char *)state->data + p + 2, len);
+        }
     }
-    return (const char *)state + at;
+    return g_strdup("");
 }
 
 static GByteArray *machine_save(void)
@@ -298,9 +309,10 @@ static void check_state(void)
     after = machine_save();
     fuzz_check(before->len == after->len, "the state has another length after a load");
     for (guint i = 0; i < before->len; i++) {
-        fuzz_check(before->data[i] == after->data[i],
-                   "byte %u of the state, %.20s, is %02x, after a load %02x", i,
-                   last_name(before->data, i), before->data[i], after->data[i]);
+        if (before->data[i] != after->data[i]) {
+            fuzz_fail("byte %u of the state, %s, is %02x, after a load %02x", i,
+                      name_before(before, i), before->data[i], after->data[i]);
+        }
     }
 }
 

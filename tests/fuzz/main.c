@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include "fuzz.h"
 #include "qemu/error.h"
@@ -112,8 +113,21 @@ static void check_growth(size_t before)
                now - first);
 }
 
+/* Of the processor's time: others may keep it busy. A run that never ends libFuzzer, resp. replay.c
+ * ends. */
+#define SECONDS 5.0
+
+static double seconds(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    double begin = seconds();
     bool counted = &__sanitizer_get_current_allocated_bytes != NULL;
     size_t before = counted ? __sanitizer_get_current_allocated_bytes() : 0;
     /* Of its own exact size, so that a read past the end is seen in every build. */
@@ -122,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(copy, data, size);
     target->run(copy, size);
     g_free(copy);
+    fuzz_check(seconds() - begin < SECONDS, "one input took %.1f s", seconds() - begin);
     if (counted) {
         check_growth(before);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The targets without libFuzzer: --target=NAME INPUT... runs each file once. An input that takes
- * longer than 5 s of processor time, or makes the process grow by more than 64 MiB once it has been warmed up by a
- * first run, is a failure, as is whatever a sanitizer of the build says.
+ * The targets without libFuzzer: --target=NAME INPUT... runs each file twice. An input that does not
+ * end, or makes the process grow by more than 64 MiB in its second run, is a failure, as is whatever
+ * main.c, the target or a sanitizer of the build says.
  */
 #include <stdio.h>
 #include <sys/resource.h>

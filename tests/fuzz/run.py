@@ -15,8 +15,8 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import inputs  # noqa: E402
 
-# What an input is judged by besides crashes. MiB, seconds.
-MEMORY, MALLOC, TIMEOUT = 2048, 512, 5
+# What an input is judged by besides crashes (main.c has more). MiB; seconds, for one that does not end.
+MEMORY, MALLOC, TIMEOUT = 2048, 512, 60
 # So much stack is enough; and at each longjmp the address sanitizer clears the shadow of all of it.
 STACK = 1 << 20
 MAX_LEN = {'option': 512, 'cpulist': 256, 'execute': 256, 'decode': 256, 'kernel': 8192}
