@@ -14,6 +14,7 @@
 
 #define MMU_CONTEXTS 8
 #define NO_PCID      UINT32_MAX
+#define LARGE_FILTER 4096 /* bits */
 
 struct MmuContext {
     struct TcgMmu *m;
@@ -21,8 +22,9 @@ struct MmuContext {
     uint32_t pcid;
     uint32_t age;          /* of the last switch to it */
     uint32_t nfill;
+    bool large_filtered;   /* the filter is not empty */
     uint8_t ready;         /* BIT(mode): its table says that it is empty */
-    uint64_t large_filter; /* hashes of the large pages that have entries */
+    uint64_t large_filter[LARGE_FILTER / 64]; /* hashes of the large pages that have entries */
     uint16_t fill[TLB_MODES * TLB_ENTRIES];
     TlbTable table[TLB_MODES];
 };
@@ -163,6 +165,29 @@ bool mmu_code_seen(X86CPU *c, uint64_t lin)
     return true;
 }
 
+/* The bit of the filter for lin as part of a page of 2^bits bytes. */
+static unsigned large_bit(uint64_t lin, unsigned bits)
+{
+    return (unsigned)(((lin >> bits) * 0x9e3779b97f4a7c15ull + bits * 0x51ed270b0a1full) >> 52);
+}
+
+static void large_note(MmuContext *x, uint64_t lin, unsigned bits)
+{
+    if (bits > TARGET_PAGE_BITS) {
+        unsigned b = large_bit(lin, bits);
+
+        x->large_filter[b / 64] |= BIT64(b % 64);
+        x->large_filtered = true;
+    }
+}
+
+static bool large_noted(const MmuContext *x, uint64_t lin, unsigned bits)
+{
+    unsigned b = large_bit(lin, bits);
+
+    return x->large_filter[b / 64] & BIT64(b % 64);
+}
+
 static void context_flush(MmuContext *x, bool global)
 {
     unsigned kept = 0;
@@ -171,11 +196,16 @@ static void context_flush(MmuContext *x, bool global)
     if (global || x->m->kernel_local) {
         version_kernel_new(x->m);
     }
+    if (x->large_filtered) {
+        memset(x->large_filter, 0, sizeof(x->large_filter));
+        x->large_filtered = false;
+    }
     for (unsigned n = 0; n < x->nfill; n++) {
         TlbEntry *e = context_entry(x, x->fill[n]);
 
         if (!global && (tlb_more(e)->flags & TLBF_GLOBAL)) {
             x->fill[kept++] = x->fill[n];
+            large_note(x, entry_page(e), tlb_more(e)->flags & TLBF_BITS);
             continue;
         }
         entry_report_dirty(e);
@@ -183,34 +213,40 @@ static void context_flush(MmuContext *x, bool global)
         tlb_more(e)->flags = 0;
     }
     x->nfill = kept;
-    if (!kept) {
-        x->large_filter = 0;
+}
+
+/* e goes if it is a part of the large page of 2^bits bytes that lin is in. */
+static void entry_flush_large(TlbEntry *e, uint64_t lin, unsigned bits, bool global_only)
+{
+    uint32_t flags = tlb_more(e)->flags;
+
+    if ((flags & TLBF_BITS) == bits && (!global_only || (flags & TLBF_GLOBAL)) &&
+        (entry_page(e) ^ lin) >> bits == 0) {
+        entry_clear(e);
     }
 }
 
-/* The bit of the filter for lin as part of a page of 2^bits bytes. */
-static uint64_t large_bit(uint64_t lin, unsigned bits)
+/* The entries that a large page can have lie side by side, or are all there are. */
+static void context_flush_large(MmuContext *x, uint64_t lin, unsigned bits, bool global_only)
 {
-    return BIT64(((lin >> bits) * 0x9e3779b97f4a7c15ull + bits * 7) >> 58);
-}
+    unsigned count = MIN(1u << (bits - TARGET_PAGE_BITS), TLB_ENTRIES);
+    unsigned first = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1) & ~(count - 1);
 
-static void context_flush_large(MmuContext *x, uint64_t lin, bool global_only)
-{
-    for (unsigned n = 0; n < x->nfill; n++) {
-        TlbEntry *e = context_entry(x, x->fill[n]);
-        unsigned bits = tlb_more(e)->flags & TLBF_BITS;
-
-        if (bits > TARGET_PAGE_BITS && (!global_only || (tlb_more(e)->flags & TLBF_GLOBAL)) &&
-            (entry_page(e) ^ lin) >> bits == 0) {
-            entry_clear(e);
+    for (unsigned mode = 0; mode < TLB_MODES; mode++) {
+        for (unsigned n = 0; (x->ready & BIT(mode)) && n < count; n++) {
+            entry_flush_large(&x->table[mode].e[first + n], lin, bits, global_only);
         }
     }
 }
 
 static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
 {
+    static const uint8_t large[] = { 21, 22, 30 };
     unsigned index = (lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1);
 
+    if (!x->nfill) {
+        return;
+    }
     for (unsigned mode = 0; mode < TLB_MODES; mode++) {
         TlbEntry *e = &x->table[mode].e[index];
 
@@ -219,12 +255,11 @@ static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
             entry_clear(e);
         }
     }
-    bool large = x->large_filter & (large_bit(lin, 21) | large_bit(lin, 22) | large_bit(lin, 30));
-
-    if (large) {
-        context_flush_large(x, lin, global_only);
+    for (unsigned n = 0; x->large_filtered && n < ARRAY_SIZE(large); n++) {
+        if (large_noted(x, lin, large[n])) {
+            context_flush_large(x, lin, large[n], global_only);
+        }
     }
-    version_page_flushed(x->m, lin);
 }
 
 /* ---- Contexts ---- */
@@ -327,8 +362,11 @@ void tcg_tlb_flush_page(X86CPU *c, uint64_t lin)
     struct TcgMmu *m = c->tcg->mmu;
 
     for (unsigned n = 0; n < m->nctx; n++) {
-        context_flush_page(&m->ctx[n], lin, &m->ctx[n] != m->cur);
+        if (&m->ctx[n] == m->cur || m->global_low || lin >> 63) {
+            context_flush_page(&m->ctx[n], lin, &m->ctx[n] != m->cur);
+        }
     }
+    version_page_flushed(m, lin);
 }
 
 void tcg_tlb_flush_pcid(X86CPU *c, uint16_t pcid)
@@ -355,6 +393,7 @@ void mmu_invpcid(X86CPU *c, unsigned type, uint16_t pcid, uint64_t lin)
         if (type == 0) {
             if (m->ctx[n].pcid == pcid) {
                 context_flush_page(&m->ctx[n], lin, false);
+                version_page_flushed(m, lin);
             }
         } else {
             context_flush(&m->ctx[n], type == 2);
@@ -453,6 +492,7 @@ static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights
     more->flags = (more->flags & TLBF_LISTED) | w->page_bits;
     if (w->global && (c->cr4 & CR4_PGE)) {
         more->flags |= TLBF_GLOBAL;
+        c->tcg->mmu->global_low |= !(page >> 63);
     }
     if (unlikely(c->tcg->mmu->apic_page) && phys == c->tcg->mmu->apic_page) {
         more->flags |= TLBF_APIC;
@@ -540,9 +580,7 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
         tlb_more(e)->flags |= TLBF_LISTED;
         x->fill[x->nfill++] = (uint16_t)(mode * TLB_ENTRIES + index);
     }
-    if (w.page_bits > TARGET_PAGE_BITS) {
-        x->large_filter |= large_bit(lin, w.page_bits);
-    }
+    large_note(x, lin, w.page_bits);
     m->pkey_pages |= w.u && (c->cr4 & CR4_PKE);
     entry_fill(c, e, &w, rights, access);
     return e;

@@ -118,6 +118,7 @@ struct TcgMmu {
     uint64_t pdpte_cr3;    /* they were loaded with; NO_PDPTES: they are not */
     MmuRange range[MMU_RANGES];
     unsigned range_next;
+    bool global_low;       /* some global page was in the lower half: Linux has none there */
     bool rmw_locked;       /* between tcg_rmw_begin() and tcg_rmw_end() */
     /* Versions of code mappings, see mmu_code_version(). */
     uint32_t version_next;
