@@ -455,8 +455,31 @@ static void run_translated(X86CPU *c, TcgBlock *b, JitLink **link)
     if (!*link || (*link)->guard_imm) {
         jit_remember(c, b);
     }
-    *link = jit_run(c, b);
+    *link = jit_run(c, b, b->jit->code);
     c->tcg->jit->stat.exits_link += *link != NULL;
+}
+
+/*
+ * What follows a translated STI that nothing waited for: it is entered without a look at requests,
+ * and then the shadow is over.
+ */
+static void run_shadowed(X86CPU *c, TcgBlock *b, JitLink **link)
+{
+    JitLink *from = *link;
+
+    c->int_shadow = false;
+    *link = NULL;
+    if (!b->jit) {
+        block_heat(c, b);
+    }
+    if (!b->jit || !b->jit->bare) {
+        run_block(c, b);
+        return;
+    }
+    if (from) {
+        jit_link(c, from, b);
+    }
+    *link = jit_run(c, b, b->jit->inner);
 }
 
 static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
@@ -476,6 +499,11 @@ static QEMU_NOINLINE ExitReason engine_loop(X86CPU *c)
             continue;
         }
         b = next_block(c, b);
+        if (unlikely(c->int_shadow)) {
+            run_shadowed(c, b, &link);
+            b = &g->none;
+            continue;
+        }
         if (c->tcg->jit && !c->tcg->jit->interp_next) {
             if (!b->jit) {
                 block_heat(c, b);

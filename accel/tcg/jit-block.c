@@ -334,6 +334,7 @@ static void entry_emit(JitCtx *x)
     x->jb->gen_imm = e->p - 4;
     x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
     x->jb->inner = emit_here(e);
+    x->jb->bare = !x->tb->cross && !x->csr && !x->x87;
     if (x->tb->cross) {
         entry_cross_emit(x);
     }
@@ -403,7 +404,8 @@ static void insn_emit(JitCtx *x)
     unsigned first = x->nstub;
 
     if (tcg_insn_raises(jit_insn(x)) || address_is_odd(x) ||
-        !(jit_integer(x) || jit_high(x) || jit_flow(x) || jit_simd(x) || jit_x87(x))) {
+        !(jit_integer(x) || jit_high(x) || jit_flow(x) || jit_simd(x) || jit_x87(x) ||
+          jit_system(x))) {
         if (x->index + 1 == x->n) {
             interp_last(x);
         } else {

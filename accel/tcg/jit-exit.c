@@ -243,6 +243,9 @@ static void exit_stub_emit(JitCtx *x, unsigned n)
         emit_patch(e, l->guard_rel, l->stub);
         emit_patch(e, x->exit_again_rel[n], l->stub);
     }
+    if (x->jb->shadow) {
+        emit_rm(e, &(Op){ .opcode = 0xc6, .imm = 1, .imm_len = 1 }, 0, JIT_CPU, JIT_OFF(int_shadow));
+    }
     emit_mov_imm(e, H_AX, x->exit_rip[n]);
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
     emit_mov_imm(e, H_AX, (uintptr_t)l);

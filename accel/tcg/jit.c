@@ -421,6 +421,9 @@ void jit_link(X86CPU *c, JitLink *l, TcgBlock *tb)
     } else if (l->to || ((from->tb->rip ^ tb->rip) & TARGET_PAGE_MASK)) {
         return;
     }
+    if (from->shadow && !(may_enter_inner(from->tb, tb) && tb->jit->bare)) {
+        return;
+    }
     unlink_exit(j, l);
     l->to = tb->jit;
     l->next = tb->jit->incoming;
@@ -538,14 +541,14 @@ void jit_commit(Jit *j, JitBlock *jb, uint32_t size)
 
 /* ---- Running ---- */
 
-JitLink *jit_run(X86CPU *c, TcgBlock *tb)
+JitLink *jit_run(X86CPU *c, TcgBlock *tb, const uint8_t *entry)
 {
     TcgCpu *t = c->tcg;
 
     c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
     c->accel_area[AREA_EPOCH] = jump_epoch(c);
     t->jit->stat.entries++;
-    return t->jit->enter(c, tb->jit->code);
+    return t->jit->enter(c, entry);
 }
 
 bool jit_stamp_cross(X86CPU *c, TcgBlock *tb)

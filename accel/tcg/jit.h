@@ -8,7 +8,7 @@
  *
  * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block and its flags), jit-exit.c (its exits),
  * jit-insn.c (instructions), jit-mem.c (memory operands), jit-group.c (which of them share a probe), jit-flow.c (control flow), jit-simd.c
- * (vector instructions), jit-x87.c (x87),
+ * (vector instructions), jit-x87.c (x87), jit-sys.c (of kernels),
  * jit-stats.c (for query-jit), emit.c (encoder).
  */
 #ifndef ACCEL_TCG_JIT_H
@@ -58,6 +58,8 @@ struct JitBlock {
     /* A block over a page's end: generation and mapping of its second page. */
     uint8_t *gen2_imm, *epoch_imm;
     uint32_t at, size;   /* place in the cache */
+    bool shadow;         /* ends with STI: one more instruction before an interrupt */
+    bool bare;           /* nothing but instructions behind inner */
     JitLink *incoming;
     JitLink exit[2];
 };
@@ -105,7 +107,7 @@ typedef struct JitState {
 typedef enum StubKind { STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT, STUB_PROBE } StubKind;
 typedef struct JitStub {
     StubKind kind;
-    uint8_t *rel[3];     /* jumps that lead here */
+    uint8_t *rel[6];     /* jumps that lead here */
     uint8_t nrel;
     uint8_t index;       /* of the instruction */
     uint8_t size;        /* STUB_CODE_HIT: bytes stored */
@@ -322,6 +324,8 @@ void jit_xmm_load(JitCtx *x, uint16_t mask);
 bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op);
 
 bool jit_mmx_wants(const JitCtx *x, unsigned k);
+/* jit-sys.c */
+bool jit_system(JitCtx *x);
 /* jit-x87.c */
 bool jit_x87(JitCtx *x);
 /* Will jit_x87() take instruction k? */
@@ -344,8 +348,8 @@ extern unsigned tcg_jit_heat;       /* executions in the interpreter before a bl
 bool jit_init(X86CPU *c, Error **errp);
 void jit_fini(X86CPU *c);
 uint64_t jit_bytes(uint64_t cache_size); /* what it maps; the cache is seen twice */
-/* Runs tb's code; on return X86CPU is complete. The link, if not NULL, wants its target. */
-JitLink *jit_run(X86CPU *c, TcgBlock *tb);
+/* Runs tb's code from entry (code, or inner if bare); on return X86CPU is complete. The link, if not NULL, wants its target. */
+JitLink *jit_run(X86CPU *c, TcgBlock *tb, const uint8_t *entry);
 /* link (just returned by jit_run) leads to tb, if that is sound. */
 void jit_link(X86CPU *c, JitLink *link, TcgBlock *tb);
 /* tb is about to be reused, or its code has changed. */
