@@ -218,24 +218,6 @@ static void call_store_check(JitCtx *x, int32_t disp, uint64_t target)
     emit_patch(e, clean, emit_here(e));
 }
 
-static bool call_direct(JitCtx *x)
-{
-    int32_t disp;
-
-    if (rip_is_cut(x)) {
-        return false;
-    }
-    if (x->exit_live[0]) {
-        jit_flags_save(x);
-    }
-    jit_settle_vectors(x);
-    x->s.flags = FLAGS_MEM;
-    disp = push_return(x);
-    call_store_check(x, disp, branch_target(x));
-    jit_exit_direct(x, 0, branch_target(x));
-    return true;
-}
-
 /* RCX must be canonical, or the interpreter raises what is due. 32 bits always are within CS. */
 static void check_canonical(JitCtx *x, JitStub *s)
 {
@@ -247,6 +229,74 @@ static void check_canonical(JitCtx *x, JitStub *s)
     emit_shift_imm(&x->e, true, 7, H_AX, 16);
     emit_op_rr(&x->e, true, 0x3b, H_AX, H_CX);
     jit_stub_jcc(x, s, CC_NZ);
+}
+
+/*
+ * A retpoline is CALL to MOV [RSP], reg; RET: a jump to reg that no processor predicts. Which register, or
+ * H_NONE. The bytes looked at are in the same page; jit_restamp() watches them.
+ */
+static unsigned retpoline_register(JitCtx *x)
+{
+    const TcgBlock *to;
+    const uint8_t *p;
+
+    if (!jit_is64(x) || x->tb->cross || x->c->tcg->counting ||
+        ((branch_target(x) ^ x->tb->rip) & TARGET_PAGE_MASK)) {
+        return H_NONE;
+    }
+    to = tcg_block_beside(x->c->tcg->engine, x->tb, branch_target(x));
+    p = to ? to->code : NULL;
+    /* REX.W 89 /r with [RSP], and C3. */
+    if (!p || to->n != 2 || to->len != 5 || (p[0] & 0xfb) != 0x48 || p[1] != 0x89 ||
+        (p[2] & 0xc7) != 0x04 || p[3] != 0x24 || p[4] != 0xc3) {
+        return H_NONE;
+    }
+    x->jb->peek[1].host = to->host;
+    x->jb->peek[1].len = to->len;
+    x->jb->peek[1].sum = jit_peek_sum(p, to->len);
+    return (unsigned)(p[2] >> 3 & 7) | (p[0] & 4 ? 8 : 0);
+}
+
+/* As one jump. What it leaves below the stack is the guest's to see. */
+static void retpoline(JitCtx *x, unsigned g)
+{
+    JitStub *s;
+    int32_t disp;
+
+    jit_settle(x);
+    x->s.flags = FLAGS_MEM;
+    s = jit_stub(x, STUB_INTERP_END);
+    emit_mov_rr(&x->e, H_CX, jit_get(x, g, H_CX));
+    check_canonical(x, s);
+    emit_st(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
+    stack_mem(x, STUB_INTERP_END, -slot(x), MEM_WRITE, &disp);
+    slot_store(x, jit_get(x, g, H_DX), disp);
+    call_store_check(x, disp, 0);
+    emit_ld(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
+    jit_exit_rcx(x, NULL, 0);
+}
+
+static bool call_direct(JitCtx *x)
+{
+    unsigned g = retpoline_register(x);
+    int32_t disp;
+
+    if (rip_is_cut(x)) {
+        return false;
+    }
+    if (g != H_NONE && g != R_RSP) {
+        retpoline(x, g);
+        return true;
+    }
+    if (x->exit_live[0]) {
+        jit_flags_save(x);
+    }
+    jit_settle_vectors(x);
+    x->s.flags = FLAGS_MEM;
+    disp = push_return(x);
+    call_store_check(x, disp, branch_target(x));
+    jit_exit_direct(x, 0, branch_target(x));
+    return true;
 }
 
 /* RCX = where JMP or CALL r/m64 leads. CALL's group, if any, is that of its push. */
