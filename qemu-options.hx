@@ -342,6 +342,14 @@ SIGTERM, SIGINT and SIGHUP end that at once, with status 1.
 > log these items ('-d help' lists them)
 Write a log of the items to standard error or the file of -D.
 
+-dfilter RANGE[,RANGE...]
+> limit -d in_asm, out_asm, exec and cpu to code at these addresses
+Log only blocks of guest code whose first byte is in one of the ranges, for the items in_asm, out_asm, exec and cpu. Addresses are linear: base of CS plus offset.
+
+* START..END: from START up to and with END.
+* START+LEN: LEN bytes from START on.
+* START-LEN: LEN bytes of which START is the last.
+
 -D FILE
 > write the log to a file
 Write the log to this file instead of standard error.

@@ -43,6 +43,7 @@
 static struct {
     bool enable_kvm, nodefaults, nographic, stopped, daemonize, no_acpi, no_hpet;
     const char *cpu, *kernel, *initrd, *append, *bios, *pidfile, *uuid, *log_items, *log_file;
+    const char *log_filter;
     const char *debugcon, *qtest, *qtest_log, *seed;
     GPtrArray *serials, *monitors, *qmps, *qmp_pretties, *dirs;
 } args;
@@ -66,7 +67,7 @@ static bool option_string(const CmdlineUse *use)
         { QEMU_OPTION_uuid, &args.uuid },         { QEMU_OPTION_d, &args.log_items },
         { QEMU_OPTION_D, &args.log_file },        { QEMU_OPTION_debugcon, &args.debugcon },
         { QEMU_OPTION_qtest, &args.qtest },       { QEMU_OPTION_qtest_log, &args.qtest_log },
-        { QEMU_OPTION_seed, &args.seed },
+        { QEMU_OPTION_seed, &args.seed },         { QEMU_OPTION_dfilter, &args.log_filter },
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(strings); i++) {
@@ -366,6 +367,9 @@ static void setup_log(void)
 
     if (args.log_items) {
         qemu_log_parse(args.log_items, &mask, &error_fatal);
+    }
+    if (args.log_filter) {
+        qemu_log_filter_parse(args.log_filter, &error_fatal);
     }
     if (args.log_file) {
         qemu_log_open(args.log_file, &error_fatal);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What -d in_asm, out_asm, exec and cpu show. VCPU thread; nothing allocates. */
+/* What -d in_asm, out_asm, exec and cpu show, within -dfilter. VCPU thread; nothing allocates. */
 #include <stdio.h>
 #include "accel/tcg/engine.h"
 #include "qemu/log.h"
@@ -31,6 +31,9 @@ void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Ins
 {
     ZydisFormatter f;
 
+    if (!qemu_log_in_addr_range(tcg_code_linear(c->tcg, c->rip))) {
+        return;
+    }
     ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
     qemu_log("---- CPU %u, %s-bit code, %u instructions\n", c->base.index,
              mode & MODE_CS64 ? "64" : mode & MODE_CS32 ? "32" : "16", n);
@@ -46,6 +49,9 @@ void tcg_log_translated(const X86CPU *c, const TcgBlock *b, const uint8_t *code,
     const ZydisDecoder *d = &c->tcg->engine->decoder[2];
     ZydisFormatter f;
 
+    if (!qemu_log_in_addr_range(tcg_code_linear(c->tcg, b->rip))) {
+        return;
+    }
     ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
     qemu_log("---- CPU %u, translated rip %016llx, %u instructions, %zu bytes\n", c->base.index,
              (unsigned long long)b->rip, b->n, size);
@@ -61,6 +67,9 @@ void tcg_log_exec(const X86CPU *c, const TcgBlock *b)
     char line[LOG_LINE_MAX];
     int len = 0;
 
+    if (!qemu_log_in_addr_range(tcg_code_linear(c->tcg, b->rip))) {
+        return;
+    }
     qemu_log_mask(LOG_EXEC, "exec: CPU %u cs %04x rip %016llx mode %04x, %u instructions\n",
                   c->base.index, c->seg[R_CS].selector, (unsigned long long)b->rip, b->mode, b->n);
     if (!qemu_loglevel_mask(LOG_CPU)) {

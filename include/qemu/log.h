@@ -82,10 +82,24 @@ bool log_limit_pass(LogLimit *l);
         }                                                                                          \
     } while (0)
 
+/*
+ * RT_SAFE. Is the guest's linear address in a range of -dfilter? True without one. Items about code
+ * (in_asm, out_asm, exec, cpu) ask for the first byte of a block.
+ */
+bool qemu_log_in_addr_range(uint64_t addr);
+
 /* ---- Start-up, exit and monitors: HELPER_ONLY ---- */
 
 /* "int,cpu_reset", "all", "none"; an unknown item is named in the error. */
 bool qemu_log_parse(const char *items, uint32_t *mask, Error **errp);
+/*
+ * -dfilter: START..END, START+LEN (both upwards), START-LEN (LEN bytes that end with START), separated
+ * by commas; replaces what was set before. Start-up: before a vCPU runs. On errors, which name the
+ * range, nothing changes.
+ */
+bool qemu_log_filter_parse(const char *ranges, Error **errp);
+/* No filter any more. Tests. */
+void qemu_log_filter_clear(void);
 /* What `-d help` prints. */
 void qemu_log_print_help(void);
 /* -D. Opens the file (truncated); NULL: stderr. A "%d" in path stands for the process id. */

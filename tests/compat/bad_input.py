@@ -156,7 +156,7 @@ def a_pipe_that_is_written_is_read():
 
 LATE = (['-no-such-option'], ['-m', '1Q'], ['-accel', 'nonsense'], ['-cpu', 'nonsense'],
         ['-device', 'nonsense'], ['-device', 'isa-serial,chardev=none-such'], ['-mon', 'none-such'],
-        ['-kernel', '/no/such/kernel'], ['-object', 'nonsense,id=x'], ['-d', 'nonsense'],
+        ['-kernel', '/no/such/kernel'], ['-object', 'nonsense,id=x'], ['-d', 'nonsense'], ['-dfilter', 'nonsense'],
         ['-qmp', 'nonsense'], ['-device', 'pc-testdev', '-device', 'pc-testdev'],
         ['-pidfile', '/no/such/dir/pid'], ['-daemonize', '-kernel', '/no/such/kernel'])
 

@@ -133,7 +133,7 @@ DEVICES = {
 # ---- Text ----
 
 GROUPS = ('machine accel smp-opts memory name boot-opts global realtime overcommit action rtc icount msg mon chardev add-fd '
-          'device object fw_cfg uuid seed log absent vnc cpu display audiodev keyboard sandbox').split()
+          'device object fw_cfg uuid seed log dfilter absent vnc cpu display audiodev keyboard sandbox').split()
 
 OPTIONS = ['size=4G,slots=2,maxmem=8G', '4,sockets=2,cores=2,maxcpus=4', 'pc,accel=kvm:tcg,hpet=off',
            'maxprio=50,policy=fifo,vcpus=1-2,,3', 'id=a,maxprio=80,affinity=0-3', "{'driver':'e','a':[1,{'b':true}]}",
@@ -142,7 +142,7 @@ OPTIONS = ['size=4G,slots=2,maxmem=8G', '4,sockets=2,cores=2,maxcpus=4', 'pc,acc
            'socket,id=s,path=p,server=on,wait=off,reconnect=1', '0x1p10', '1.5G', '18446744073709551616', 'noreboot',
            'reboot=shutdown,panic=exit-failure', 'guest=a,process=b,debug-threads=on',
            'max,+avx2,-x2apic,enforce,vendor=GenuineIntel,level=0x20', 'host,check', '123e4567-e89b-12d3-a456-426614174000',
-           'in_asm,exec,cpu', 'none', 'on,obsolete=deny', 'e1000', 'de']
+           'in_asm,exec,cpu', '0x8000..0x8fff,1+2,4096-0x10', 'none', 'on,obsolete=deny', 'e1000', 'de']
 
 CPU_LISTS = ['0', '0-3', 'all', '^0', '0,2-3,^2', 'all,^1-2', '1-', '3-1', '4294967296', '0-1023', ',', '^all']
 

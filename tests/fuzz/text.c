@@ -175,6 +175,7 @@ static const struct {
 } checks[] = {
     { "uuid", check_uuid },        { "seed", check_seed },
     { "log", check_log },          { "absent", check_absent },
+    { "dfilter", qemu_log_filter_parse },
     { "vnc", check_vnc },          { "cpu", check_cpu },
     { "display", opts_check_display }, { "audiodev", opts_check_audiodev },
     { "keyboard", opts_check_keyboard }, { "sandbox", opts_check_sandbox },

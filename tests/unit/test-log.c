@@ -31,6 +31,63 @@ static void test_items(void)
     error_free(err);
 }
 
+static void filter_refused(const char *ranges, const char *part)
+{
+    Error *err = NULL;
+
+    g_assert_false(qemu_log_filter_parse(ranges, &err));
+    g_assert_nonnull(strstr(error_get_pretty(err), "-dfilter"));
+    g_assert_nonnull(strstr(error_get_pretty(err), part));
+    error_free(err);
+}
+
+static void test_filter(void)
+{
+    g_assert_true(qemu_log_in_addr_range(0));
+    g_assert_true(qemu_log_filter_parse("0x8000..0x8fff,0xffffffff80000000+0x200,4096-0x10", &error_abort));
+    g_assert_false(qemu_log_in_addr_range(0));
+    g_assert_false(qemu_log_in_addr_range(0x7fff));
+    g_assert_true(qemu_log_in_addr_range(0x8000));
+    g_assert_true(qemu_log_in_addr_range(0x8fff));
+    g_assert_false(qemu_log_in_addr_range(0x9000));
+    g_assert_true(qemu_log_in_addr_range(0xffffffff80000000));
+    g_assert_true(qemu_log_in_addr_range(0xffffffff800001ff));
+    g_assert_false(qemu_log_in_addr_range(0xffffffff80000200));
+    g_assert_false(qemu_log_in_addr_range(0xff0));
+    g_assert_true(qemu_log_in_addr_range(0xff1));
+    g_assert_true(qemu_log_in_addr_range(0x1000));
+    g_assert_false(qemu_log_in_addr_range(0x1001));
+    filter_refused("0x5", "'0x5' must be START..END");
+    filter_refused("", "'' must be START..END");
+    filter_refused("1+1,", "'' must be START..END");
+    filter_refused("fff0+1", "'fff0+1' needs two numbers");
+    filter_refused("0xfff0..", "needs two numbers");
+    filter_refused("..0xfff0", "needs two numbers");
+    filter_refused("0x1ffffffffffffffff+1", "needs two numbers");
+    filter_refused("1+1,0x10..5", "'0x10..5' ends before it begins");
+    filter_refused("0x10+0", "is empty");
+    filter_refused("0x10-0", "is empty");
+    filter_refused("0xffffffffffffffff+2", "beyond the highest address");
+    filter_refused("0xf-0x11", "below address 0");
+    g_assert_true(qemu_log_in_addr_range(0x8000)); /* what was in force stays */
+    g_assert_true(qemu_log_filter_parse("0-1,0xffffffffffffffff+1", &error_abort));
+    g_assert_true(qemu_log_in_addr_range(0));
+    g_assert_true(qemu_log_in_addr_range(UINT64_MAX));
+    g_assert_false(qemu_log_in_addr_range(0x8000));
+    g_assert_true(qemu_log_filter_parse("0..0xffffffffffffffff", &error_abort));
+    g_assert_true(qemu_log_in_addr_range(0x8000));
+    GString *many = g_string_new("1+1");
+    for (int i = 1; i < 64; i++) {
+        g_string_append(many, ",1+1");
+    }
+    g_assert_true(qemu_log_filter_parse(many->str, &error_abort));
+    g_string_append(many, ",1+1");
+    filter_refused(many->str, "one too many");
+    g_string_free(many, TRUE);
+    qemu_log_filter_clear();
+    g_assert_true(qemu_log_in_addr_range(5));
+}
+
 static char *open_log(void)
 {
     char *path = g_strdup_printf("%s/test-log-%d", g_get_tmp_dir(), (int)getpid());
@@ -174,6 +231,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/log/items", test_items);
+    g_test_add_func("/log/filter", test_filter);
     g_test_add_func("/log/order-and-cut", test_order_and_cut);
     g_test_add_func("/log/limit", test_limit);
     g_test_add_func("/log/many-writers", test_many_writers);
