@@ -381,6 +381,19 @@ void host_limits_read(HostLimits *h, const RealtimeConfig *cfg)
     read_probes(h, cfg);
 }
 
+bool host_has_virtualisation(const char *cpuinfo)
+{
+    const char *line = cpuinfo ? strstr(cpuinfo, "\nflags") : NULL;
+
+    if (!line) {
+        return true;
+    }
+    g_autofree char *flags = g_strndup(line + 1, strcspn(line + 1, "\n"));
+    g_auto(GStrv) words = g_strsplit_set(flags, " \t", -1);
+    return g_strv_contains((const char *const *)words, "vmx") ||
+           g_strv_contains((const char *const *)words, "svm");
+}
+
 void host_limits_free(HostLimits *h)
 {
     g_free(h->rt_cgroup_file);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include "qemu/host-limits.h"
 #include "qemu/option.h"
 
 KvmVm kvm = { .fd = -1, .vm_fd = -1 };
@@ -230,6 +231,19 @@ static bool set_shadow_mem(uint64_t bytes, Error **errp)
     return true;
 }
 
+/* There are kernels that offer /dev/kvm all the same; flat guests of few instructions run on them. */
+static void warn_interpreted(void)
+{
+    char *cpuinfo = NULL;
+
+    g_file_get_contents("/proc/cpuinfo", &cpuinfo, NULL, NULL);
+    if (!host_has_virtualisation(cpuinfo)) {
+        warn_report("this host's /dev/kvm has no hardware virtualisation (no vmx or svm in /proc/cpuinfo): the "
+                    "kernel interprets guest code, Linux guests do not boot; use -accel tcg");
+    }
+    g_free(cpuinfo);
+}
+
 static void close_all(void)
 {
     if (kvm.vm_fd >= 0) {
@@ -262,6 +276,7 @@ static bool kvm_init(struct QemuOpts *opts, Error **errp)
         return false;
     }
     kvm.ready = true;
+    warn_interpreted();
     return true;
 }
 

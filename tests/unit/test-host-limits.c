@@ -242,6 +242,25 @@ static void test_read(void)
     host_limits_free(&h);
 }
 
+static void test_virtualisation(void)
+{
+    static const char head[] = "processor\t: 0\nmodel name\t: vmx svm\n";
+    const struct {
+        const char *flags;
+        bool has;
+    } cases[] = {
+        { "flags\t\t: fpu vmx sse\n", true },       { "flags\t\t: fpu sse svm\nbugs\t: x\n", true },
+        { "flags\t\t: fpu sse\nbugs\t: vmx\n", false }, { "flags\t\t: fpu vmx_x svm_lock\n", false },
+        { "", true },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+        g_autofree char *text = g_strconcat(head, cases[i].flags, NULL);
+        g_assert_cmpint(host_has_virtualisation(text), ==, cases[i].has);
+    }
+    g_assert_true(host_has_virtualisation(NULL));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -253,5 +272,6 @@ int main(int argc, char **argv)
     g_test_add_func("/host-limits/memory", test_memory);
     g_test_add_func("/host-limits/warnings", test_warnings);
     g_test_add_func("/host-limits/read", test_read);
+    g_test_add_func("/host-limits/virtualisation", test_virtualisation);
     return g_test_run();
 }
