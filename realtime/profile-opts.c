@@ -388,6 +388,11 @@ static void warn(const Warner *w, const char *fmt, ...)
     g_free(what);
 }
 
+#define WILL_HANG                                                                                  \
+    ": a guest whose CPUs wait for one another, as those of Linux do at boot, will hang, as the "  \
+    "one that spins never gives way to the other; use policy=rr, a host CPU for each "             \
+    "(vcpu-affinity=), or fewer CPUs (-smp)"
+
 /* Under SCHED_FIFO the one that spins keeps the other from running for good. */
 static void warn_shared_cpu(const Warner *w, const RealtimeCpus *cpus)
 {
@@ -405,8 +410,7 @@ static void warn_shared_cpu(const Warner *w, const RealtimeCpus *cpus)
             unpinned++;
         } else if (owner[cpu] >= 0) {
             warn(w,
-                 "vCPUs %d and %u share host CPU %d under policy=fifo: while one spins the other "
-                 "does not run; use policy=rr, or a CPU for each",
+                 "vCPUs %d and %u share host CPU %d under policy=fifo" WILL_HANG,
                  owner[cpu], i, cpu);
             return;
         } else {
@@ -415,8 +419,7 @@ static void warn_shared_cpu(const Warner *w, const RealtimeCpus *cpus)
     }
     if (unpinned > places) {
         warn(w,
-             "%u vCPUs share %u host CPUs under policy=fifo: while one spins another does not "
-             "run; use policy=rr, or a CPU for each",
+             "%u vCPUs share %u host CPUs under policy=fifo" WILL_HANG,
              unpinned, places);
     }
 }
@@ -460,15 +463,19 @@ static void warn_isolated(const Warner *w, const RealtimeCpus *cpus)
     }
 }
 
+/* What is certain to happen comes last, where it is read. */
 void realtime_options_warnings(const RealtimeCpus *cpus, const RealtimeOptions *o,
                                void (*fn)(void *opaque, const char *text), void *opaque)
 {
-    for (unsigned i = 0; i < o->config.profile_count; i++) {
-        Warner w = { &o->profiles[i], fn, opaque };
+    for (unsigned pass = 0; pass < 2; pass++) {
+        for (unsigned i = 0; i < o->config.profile_count; i++) {
+            Warner w = { &o->profiles[i], fn, opaque };
 
-        if (w.p->realtime && w.p->policy == SCHED_FIFO) {
-            warn_shared_cpu(&w, cpus);
+            if (pass == 0) {
+                warn_isolated(&w, cpus);
+            } else if (w.p->realtime && w.p->policy == SCHED_FIFO) {
+                warn_shared_cpu(&w, cpus);
+            }
         }
-        warn_isolated(&w, cpus);
     }
 }

@@ -31,7 +31,8 @@ typedef struct RealtimeOptions {
 
 /* Groups "realtime" and "overcommit" together. Strings in o are borrowed from the groups. */
 bool realtime_options_parse(const RealtimeCpus *cpus, RealtimeOptions *o, Error **errp);
-/* Calls warn for each placement of vCPUs and event threads that is permitted but will hurt. */
+/* Calls warn for each placement of vCPUs and event threads that is permitted but will hurt; what
+ * will hang comes last. */
 void realtime_options_warnings(const RealtimeCpus *cpus, const RealtimeOptions *o,
                                void (*warn)(void *opaque, const char *text), void *opaque);
 

@@ -461,6 +461,7 @@ static void test_warnings(void)
     expect_warning("maxprio=5,event-affinity=4-5", NULL);
     host(4, 2, 2);
     expect_warning("maxprio=5,policy=fifo", "4 vCPUs share 2 host CPUs under policy=fifo");
+    expect_warning("maxprio=5,policy=fifo", "will hang");
     expect_warning("maxprio=5,policy=rr", NULL);
     g_assert_cmpuint(o.config.vcpus, ==, 4);
     expect_warning("maxprio=5,policy=rr,vcpu-affinity=1,1,1,1", NULL);
