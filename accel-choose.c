@@ -36,6 +36,11 @@ static const AccelOps *accel_find(const char *name)
     exit(1);
 }
 
+void accel_check_name(const char *name)
+{
+    accel_find(name);
+}
+
 /* Messages about a choice begin with the option that made it. g_free() takes the value. */
 static char *choice_loc_push(const AccelChoice *a)
 {

@@ -21,4 +21,7 @@ void accel_configure_determinism(const char *seed);
  */
 void accel_choose(bool enable_kvm);
 
+/* Ends the program with a message if there is no such accelerator. */
+void accel_check_name(const char *name);
+
 #endif

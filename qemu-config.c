@@ -52,7 +52,7 @@ static const QemuOptDesc accel_desc[] = {
 };
 static const QemuOptDesc smp_desc[] = {
     N("cpus", "CPUs at start"), N("maxcpus", "CPUs with those plugged in later"),
-    N("sockets", NULL), N("dies", "dies in a socket"), N("cores", "cores in a die"),
+    N("sockets", NULL), N("dies", "dies in a socket"), N("clusters", "only 1"), N("cores", "cores in a die"),
     N("threads", "threads in a core"), END
 };
 static const QemuOptDesc memory_desc[] = {
@@ -138,7 +138,8 @@ GROUP(memory_opts, "memory", "size", true, memory_desc);
 GROUP(name_opts, "name", "guest", true, name_desc);
 GROUP(boot_opts, "boot-opts", "order", true, boot_desc);
 GROUP(global_opts, "global", "driver", false, global_desc);
-GROUP(realtime_opts, "realtime", NULL, true, realtime_desc);
+static QemuOptsList realtime_opts = { .name = "realtime", .merge_lists = true, .desc = realtime_desc,
+                                      .id_help = "name of a profile; the first is in force at start" };
 GROUP(overcommit_opts, "overcommit", NULL, true, overcommit_desc);
 GROUP(action_opts, "action", NULL, true, action_desc);
 GROUP(rtc_opts, "rtc", "base", true, rtc_desc);

@@ -10,6 +10,8 @@
 #   > text                         a line of -help
 #   other lines                    the manual page; an empty line starts a paragraph,
 #                                  "* WORD: text" an item
+#   % TITLE                        a section of the manual page alone, after all options; in its text
+#                                  lines indented by four stay as they are
 
 = Standard options
 
@@ -37,18 +39,24 @@ Choose the machine and its properties. Several uses add up.
 * mem-merge=on|off: whether the host may merge equal pages of guest memory (KSM). Ignored, with a warning, while memory is locked.
 * dump-guest-core=on|off: whether guest memory is part of a core dump.
 * memory-backend=ID: name of the guest's main memory.
+* usb=off, smm=off|auto, vmport=off|auto: accepted, as the machine has none of these; on is refused.
+* graphics=on|off: accepted; there is no display that firmware could write to.
 * kernel=FILE, initrd=FILE, append=TEXT, firmware=FILE: the same as the options -kernel, -initrd, -append and -bios.
 
 -accel NAME[,PROP=VALUE...]
 @group accel
 > choose an accelerator ('-accel help' lists them);
 > given again, the next is tried if the one before fails
-Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used.
+Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used. "-accel NAME,help" lists its properties.
 
-* state-log=FILE: tcg, with -icount: write a line "COUNT RIP HASH" for the state of the CPU after every state-every=N instructions (10000); tests/linux/lockstep.py compares two of them.
-* state-from=N: the first line is that of this count. state-ram-every=N: every N lines one tells of RAM too.
-* state-blocks=on: instead, a line with all registers and the code before each block.
-* state-flip=N: flip a bit of R12 after N instructions, to see that it is found.
+* thread=multi: tcg: each CPU has a thread of its own, and nothing else can be had: single is refused.
+* one-insn=on|off: tcg: interpret every instruction, translate nothing. Off if left out.
+* exact-flags=on|off: tcg: keep the flags register exact at every instruction that may fault, which costs time. Off if left out.
+* state-log=FILE, state-every=N: tcg, with -icount: write a line "COUNT RIP HASH" for the state of the CPU after every N instructions (10000); tests/linux/lockstep.py compares two of them.
+* state-from=N: tcg: the first line is that of this count.
+* state-ram-every=N: tcg: every N lines one tells of RAM too.
+* state-blocks=on: tcg: instead, a line with all registers and the code before each block.
+* state-flip=N: tcg: flip a bit of R12 after N instructions, to see that it is found.
 * kernel-irqchip=on|off|split: kvm: as in -machine.
 * kvm-shadow-mem=SIZE: kvm: how much memory the kernel may use for shadow page tables.
 * dirty-ring-size=0: kvm: dirty pages are found by bitmap; no ring is implemented.
@@ -68,10 +76,10 @@ Choose the CPU model and switch single features on or off.
 * tsc-frequency=HZ: rate of the time-stamp counter. Under tcg it is 1 GHz on every host otherwise.
 * kvm=off, tcg-cpuid=off: no hypervisor leaves. pmu=on|off: performance counters (kvm only). migratable=on|off: leave out what ties a guest to its host (invtsc under kvm). host-cache-info=on|off, l3-cache=on|off: description of caches.
 
--smp [cpus=]N[,maxcpus=N][,sockets=N][,dies=N][,cores=N][,threads=N]
+-smp [cpus=]N[,maxcpus=N][,sockets=N][,dies=N][,clusters=1][,cores=N][,threads=N]
 @group smp-opts
 > number of CPUs and how they are arranged
-Set the number of CPUs at start (1 to 255) and their topology. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus.
+Set the number of CPUs at start (1 to 255) and their topology. clusters must be 1. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus.
 
 -m [size=]SIZE[,slots=0][,maxmem=SIZE]
 @group memory
@@ -178,14 +186,24 @@ Give the guest a file NAME, which firmware and kernels read through the firmware
 
 -L DIRECTORY
 > where to look for firmware
-Look for firmware images in this directory first. May be given several times.
+Look for firmware images in this directory first. May be given several times: they are searched in the order given. Firmware that is named without a slash is looked for in the current directory, then in those of -L, in share/qemu-rt of the installation, in /usr/share/seabios and in /usr/share/qemu. Without -bios and -kernel its name is bios-256k.bin.
 
 = Character devices and monitors
 
 -chardev BACKEND,id=ID[,PROP=VALUE...]
 @group chardev
 > make a character device ('-chardev help' lists back ends)
-Make a character back end that serial ports and monitors can use: null, stdio, file, pty, socket or ringbuf.
+Make a character back end that serial ports and monitors can use.
+
+* null: takes everything and says nothing.
+* stdio: the terminal, or what standard input and output are; signal=off passes Ctrl-C to the guest.
+* file: path=FILE, append=on|off; input-path=FILE is read.
+* pipe: path=NAME: the named pipes NAME.in, which is read, and NAME.out, which is written; or NAME alone for both.
+* pty: a new pseudo terminal, whose name is printed.
+* socket: path=FILE, host=HOST,port=PORT, or fd=FD; server=on|off, wait=on|off, telnet=on|off, reconnect=SECONDS, ipv4=, ipv6=, to=PORT, nodelay=on|off, abstract=on|off, tight=on|off.
+* ringbuf: size=SIZE: the last bytes, for the monitor command ringbuf-read.
+* mux=on: several may use it; Ctrl-A c switches between them.
+* logfile=FILE, logappend=on|off: what is put out goes to a file too.
 
 -add-fd fd=FD,set=SET[,opaque=TEXT]
 @group add-fd
@@ -248,7 +266,7 @@ Accepted for compatibility, as there are no disks to write to.
 
 -display none
 > no display
-There is no display to choose yet but none.
+There is no display to choose yet but none. "-display help" lists them.
 
 -nographic
 > serial port and monitor on the terminal, no display
@@ -261,6 +279,10 @@ Accepted for compatibility, as there is no display adapter to choose but none.
 -vnc none
 > no VNC server
 Accepted for compatibility, as there is no VNC server.
+
+-audio none
+> play no sound
+Accepted for compatibility, as nothing here makes a sound.
 
 -k LAYOUT
 > keyboard layout of displays; no effect
@@ -358,3 +380,34 @@ Write the log to this file instead of standard error.
 @group msg
 > what error messages begin with
 Begin error messages with the time, and with the guest's name.
+
+% EXAMPLES
+A Linux kernel with an initial RAM disk, on the terminal (Ctrl-A x ends the machine):
+
+    qemu-system-x86_64 -m 512 -kernel vmlinuz -initrd initrd.img -append console=ttyS0 -nographic
+
+The same with bounded latency, on KVM; first what of the host is in the way:
+
+    qemu-system-x86_64 -realtime maxprio=50,policy=fifo -realtime check
+    qemu-system-x86_64 -realtime maxprio=50,policy=fifo -accel kvm -m 2G -kernel vmlinuz -initrd initrd.img -append console=ttyS0 -nographic
+
+Two CPUs, each on a host CPU of its own, devices on a third (adapt the numbers to the host):
+
+    qemu-system-x86_64 -realtime maxprio=50,policy=fifo,vcpu-affinity=2-3,event-affinity=1 -smp 2 -kernel vmlinuz -initrd initrd.img -append console=ttyS0 -nographic
+
+A monitor for programs, beside it:
+
+    qemu-system-x86_64 -display none -qmp unix:/tmp/qmp,server=on,wait=off -kernel vmlinuz -initrd initrd.img
+
+% FILES
+* PREFIX/share/qemu-rt/: the program's own firmware, if there is some; see -L.
+* /usr/share/seabios/bios-256k.bin: SeaBIOS (package seabios), which a machine without -kernel starts.
+* /dev/kvm: for -accel kvm.
+* /dev/cpu_dma_latency: held open at 0 while -realtime is in force.
+* PREFIX/share/doc/qemu-rt/: README.md, and docs/realtime.md, the guide to -realtime.
+
+% EXIT STATUS
+0 if the guest powered off or the program was told to quit; 1 if it could not start, or an option was wrong. With -device isa-debug-exit the guest gives a status of its own.
+
+% SEE ALSO
+chrt(1), taskset(1), cyclictest(8), sched(7), mlockall(2), getrlimit(2)

@@ -2,6 +2,7 @@
 /* Start-up: help that is a list which another room knows. */
 #include "vl.h"
 
+#include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "accel-choose.h"
@@ -9,6 +10,7 @@
 #include "hw/device.h"
 #include "hw/machine.h"
 #include "qemu/log.h"
+#include "qemu/opts.h"
 #include "qemu/user-object.h"
 #include "target/i386/cpu.h"
 
@@ -30,9 +32,38 @@ static void print_device(QemuOpts *opts)
     } else if (!driver) {
         device_print_help();
     } else {
-        error_report("there is no device '%s'; '-device help' lists them", driver);
-        exit(1);
+        opts_error_no_device(driver, &error_fatal);
     }
+}
+
+static void print_machines(QemuOpts *opts)
+{
+    const char *type = qemu_opt_get(opts, "type");
+
+    if (!type) {
+        printf("Supported machines are:\n");
+        machine_foreach(print_machine, NULL);
+        return;
+    }
+    if (!machine_find(type)) {
+        opts_error_no_machine(type, &error_fatal);
+    }
+    printf("Properties of every machine:\n");
+    qemu_opts_print_help_about(qemu_opts_list(opts), "");
+}
+
+static void print_accel(QemuOpts *opts)
+{
+    const char *name = qemu_opt_get(opts, "accel");
+
+    if (!name) {
+        accels_print_help();
+        return;
+    }
+    accel_check_name(name);
+    g_autofree char *prefix = g_strconcat(name, ": ", NULL);
+    printf("Properties of -accel %s:\n", name);
+    qemu_opts_print_help_about(qemu_opts_list(opts), prefix);
 }
 
 /* False: the group prints its keys. */
@@ -40,11 +71,10 @@ static bool print_group(const CmdlineUse *use)
 {
     switch (use->option->index) {
     case QEMU_OPTION_machine:
-        printf("Supported machines are:\n");
-        machine_foreach(print_machine, NULL);
+        print_machines(use->opts);
         return true;
     case QEMU_OPTION_accel:
-        accels_print_help();
+        print_accel(use->opts);
         return true;
     case QEMU_OPTION_chardev:
         chardev_print_help();
@@ -71,6 +101,9 @@ void help_for_option(const CmdlineUse *use)
         done = true;
     } else if (use->option->index == QEMU_OPTION_d && is_help_option(use->arg)) {
         qemu_log_print_help();
+        done = true;
+    } else if (use->option->index == QEMU_OPTION_display && is_help_option(use->arg)) {
+        printf("Available display backend types:\nnone\n");
         done = true;
     }
     if (done) {

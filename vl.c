@@ -51,6 +51,7 @@ static struct {
 static MachineOpts machine_opts;
 static NameOpts name_opts;
 static RealtimeOptions realtime_options;
+static RealtimeCpus realtime_cpus;
 static QemuThread main_thread;
 
 /* ---- The command line ---- */
@@ -143,6 +144,7 @@ static bool option_other(const CmdlineUse *use, Error **errp)
     case QEMU_OPTION_nic:
     case QEMU_OPTION_vga:
     case QEMU_OPTION_vnc:
+    case QEMU_OPTION_audio:
     case QEMU_OPTION_parallel:
         return opts_check_none(use->option->name, use->arg, errp);
     case QEMU_OPTION_k:
@@ -182,9 +184,8 @@ static void choose_machine(void)
     }
     current_machine = machine_find(machine_opts.type ? machine_opts.type : "pc");
     if (!current_machine) {
-        error_report("-machine %s: no such machine ('-machine help' lists them)",
-                     machine_opts.type);
-        exit(1);
+        error_loc_push("-machine", machine_opts.type);
+        opts_error_no_machine(machine_opts.type, &error_fatal);
     }
     switch (machine_opts.kernel_irqchip) {
     case IRQCHIP_OFF:
@@ -318,17 +319,24 @@ static uint64_t memory_to_come(void)
 static void setup_realtime(void)
 {
     RealtimeConfig *cfg = &realtime_options.config;
-    RealtimeCpus cpus;
 
-    realtime_cpus_read(&cpus, machine_config.smp.maxcpus);
-    realtime_options_parse(&cpus, &realtime_options, &error_fatal);
+    realtime_cpus_read(&realtime_cpus, machine_config.smp.maxcpus);
+    realtime_options_parse(&realtime_cpus, &realtime_options, &error_fatal);
     realtime_host_check_configure_for(&realtime_options, memory_to_come());
     if (realtime_options.check) {
         check_host();
     }
     cfg->mem_merge_wanted = machine_opts.mem_merge_set && machine_opts.mem_merge;
     accel_cpu_pm = realtime_options.cpu_pm;
-    realtime_options_warnings(&cpus, &realtime_options, warn_line, NULL);
+}
+
+/* What will hang comes last. */
+static void realtime_warnings(void)
+{
+    if (realtime_options.config.enabled) {
+        realtime_host_check_warnings(warn_line, NULL);
+    }
+    realtime_options_warnings(&realtime_cpus, &realtime_options, warn_line, NULL);
 }
 
 static void setup_process(void)
@@ -343,9 +351,7 @@ static void setup_process(void)
         chardev_forbid_stdio("-daemonize");
     }
     os_prioritize(&realtime_options.config, memory_to_come(), &error_fatal);
-    if (realtime_options.config.enabled) {
-        realtime_host_check_warnings(warn_line, NULL);
-    }
+    realtime_warnings();
     latency_init();
     latency_report_by_event();
     realtime_profiles_init(realtime_options.profiles, realtime_options.config.profile_count);
@@ -418,11 +424,15 @@ static bool is_isa_serial(QemuOpts *opts, void *opaque, Error **errp)
     return !driver || strcmp(driver, "isa-serial") != 0;
 }
 
+/* What -nographic alone asks for: messages name it, and not what nobody typed. */
+static const char of_nographic[2][16] = { "stdio", "mon:stdio" };
+
 static Chardev *legacy_chardev(const char *option, const char *spec, const char *id, bool monitor)
 {
+    bool implied = spec == of_nographic[0] || spec == of_nographic[1];
     Chardev *chr;
 
-    error_loc_push(option, spec);
+    error_loc_push(implied ? "-nographic" : option, implied ? NULL : spec);
     chr = chardev_new_from_legacy(id, spec, monitor, &error_fatal);
     error_loc_pop();
     return chr;
@@ -439,11 +449,11 @@ static void default_chardevs(void)
 
     if (args.nographic) {
         if (!has_serial && !has_monitor) {
-            g_ptr_array_add(args.serials, (char *)"mon:stdio");
+            g_ptr_array_add(args.serials, (char *)of_nographic[1]);
         } else if (!has_monitor) {
-            g_ptr_array_add(args.monitors, (char *)"stdio");
+            g_ptr_array_add(args.monitors, (char *)of_nographic[0]);
         } else if (!has_serial) {
-            g_ptr_array_add(args.serials, (char *)"stdio");
+            g_ptr_array_add(args.serials, (char *)of_nographic[0]);
         }
     } else if (!has_serial) {
         g_ptr_array_add(args.serials, (char *)"null");

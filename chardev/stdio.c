@@ -157,7 +157,8 @@ static bool stdio_open(Chardev *chr, const ChrOpts *o, Error **errp)
         return false;
     }
     if (stdio_forbidden) {
-        error_setg(errp, "cannot use stdio with %s", stdio_forbidden);
+        error_setg(errp, "cannot use stdio with %s; connect serial ports and monitors elsewhere",
+                   stdio_forbidden);
         return false;
     }
     if (stdio_in_use) {

@@ -29,8 +29,16 @@ class Option:
         return 'CMDLINE_ARG_REQUIRED'
 
 
+class Page:
+    """A section of the manual page that is about no option: has a text like one."""
+
+    def __init__(self, title):
+        self.title, self.text = title, []
+
+
 def parse(path):
-    sections = []
+    """The sections, as (title, options), and the pages."""
+    sections, pages = [], []
     option = None
     with open(path, encoding='utf-8') as f:
         for number, line in enumerate(f, 1):
@@ -40,11 +48,14 @@ def parse(path):
             if line.startswith('= '):
                 sections.append((line[2:], []))
                 option = None
+            elif line.startswith('% '):
+                pages.append(Page(line[2:]))
+                option = pages[-1]
             elif re.match(r'-[a-zA-Z]', line):
                 names, _, argument = line.partition(' ')
                 names = [n[1:] for n in names.split('|')]
-                if not sections:
-                    sys.exit(f'{path}:{number}: option before the first section')
+                if not sections or pages:
+                    sys.exit(f'{path}:{number}: option outside of a section')
                 option = Option(names, argument)
                 sections[-1][1].append(option)
             elif option is None:
@@ -67,13 +78,13 @@ def parse(path):
                 if n in seen:
                     sys.exit(f'{path}: -{n} is there twice')
                 seen.add(n)
-    return sections
+    return sections, pages
 
 
 HEADER = '/* SPDX-License-Identifier: GPL-2.0-or-later */\n/* Generated from qemu-options.hx. */\n'
 
 
-def make_index(sections, out):
+def make_index(sections, pages, out):
     out.write(HEADER + '#ifndef QEMU_OPTIONS_INDEX_H\n#define QEMU_OPTIONS_INDEX_H\n')
     out.write('typedef enum QemuOptionIndex {\n')
     for _, options in sections:
@@ -82,7 +93,7 @@ def make_index(sections, out):
     out.write('    QEMU_OPTION_COUNT\n} QemuOptionIndex;\n#endif\n')
 
 
-def make_table(sections, out):
+def make_table(sections, pages, out):
     out.write(HEADER)
     for _, options in sections:
         for o in options:
@@ -95,7 +106,7 @@ def c_string(text):
     return '"' + text.replace('\\', '\\\\').replace('"', '\\"') + '\\n"\n'
 
 
-def make_help(sections, out):
+def make_help(sections, pages, out):
     out.write(HEADER)
     for title, options in sections:
         out.write(c_string('') + c_string(title + ':'))
@@ -118,7 +129,28 @@ def roff(text):
     return '\\&' + text if text[:1] in ".'" else text
 
 
-def make_man(sections, out):
+def man_text(text, paragraph, item, out):
+    """Lines of the table; paragraph and item: what starts a new one, the latter with its two parts. Indented
+    lines stay as they are."""
+    while text and not text[-1]:
+        text = text[:-1]
+    verbatim = False
+    for line in text:
+        parts = re.match(r'\* (.*?): (.*)', line)
+        if line.startswith('    ') != verbatim:
+            verbatim = not verbatim
+            out.write('.nf\n' if verbatim else '.fi\n')
+        if verbatim:
+            out.write(roff(line) + '\n')
+        elif parts:
+            out.write(item.format(roff(parts[1]), roff(parts[2])))
+        else:
+            out.write(roff(line) + '\n' if line else paragraph)
+    if verbatim:
+        out.write('.fi\n')
+
+
+def make_man(sections, pages, out):
     out.write('.\\" SPDX-License-Identifier: GPL-2.0-or-later\n'
               '.\\" Generated from qemu-options.hx.\n'
               '.TH QEMU\\-SYSTEM\\-X86_64 1\n.SH NAME\n'
@@ -135,19 +167,10 @@ def make_man(sections, out):
             names = ', '.join('\\fB' + roff('-' + n) + '\\fR' for n in o.names)
             argument = ' \\fI' + roff(o.argument) + '\\fR' if o.argument else ''
             out.write(f'.TP\n{names}{argument}\n')
-            text = o.text
-            while text and not text[-1]:
-                text = text[:-1]
-            for line in text:
-                item = re.match(r'\* (.*?): (.*)', line)
-                if item:
-                    out.write(f'.IP\n\\fB{roff(item[1])}\\fR \\- {roff(item[2])}\n')
-                elif not line:
-                    out.write('.IP\n')
-                else:
-                    out.write(roff(line) + '\n')
-    out.write('.SH EXIT STATUS\n0 if the guest powered off or the program was told to quit; 1 if it\n'
-              'could not start, or an option was wrong.\n')
+            man_text(o.text, '.IP\n', '.IP\n\\fB{}\\fR \\- {}\n', out)
+    for p in pages:
+        out.write(f'.SH {roff(p.title).upper()}\n')
+        man_text(p.text, '.PP\n', '.TP\n\\fB{}\\fR\n{}\n', out)
 
 
 def main():
@@ -155,7 +178,7 @@ def main():
     if len(sys.argv) != 4 or sys.argv[1] not in makers:
         sys.exit(__doc__)
     with open(sys.argv[3], 'w', encoding='utf-8') as out:
-        makers[sys.argv[1]](parse(sys.argv[2]), out)
+        makers[sys.argv[1]](*parse(sys.argv[2]), out)
 
 
 if __name__ == '__main__':

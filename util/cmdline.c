@@ -96,6 +96,7 @@ static QemuOpts *parse_global(QemuOptsList *list, const char *text, Error **errp
         qemu_opt_set(opts, "driver", driver, &error_abort);
         qemu_opt_set(opts, "property", property, &error_abort);
         qemu_opt_set(opts, "value", equal + 1, &error_abort);
+        qemu_opts_set_text(opts, text);
     }
     return opts;
 }

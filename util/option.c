@@ -21,6 +21,7 @@ struct QemuOpts {
     QemuOptsList *list;
     QemuOpt *first;
     bool help;
+    char *text; /* as typed; NULL: qemu_opts_text() puts it together */
     QemuOpts *next;
 };
 
@@ -110,6 +111,7 @@ void qemu_opts_del(QemuOpts *opts)
         opt_free(opt);
     }
     g_free(opts->id);
+    g_free(opts->text);
     g_free(opts);
 }
 
@@ -152,11 +154,19 @@ static void append_value(GString *text, const char *value)
     }
 }
 
+void qemu_opts_set_text(QemuOpts *opts, const char *text)
+{
+    g_free(opts->text);
+    opts->text = g_strdup(text);
+}
+
 char *qemu_opts_text(const QemuOpts *opts)
 {
     const char *implied = opts->list->implied_opt_name;
+    if (opts->text) {
+        return g_strdup(opts->text);
+    }
     GString *text = g_string_new(NULL);
-
     for (const QemuOpt *o = opts->first; o; o = o->next) {
         if (implied && !strcmp(o->key, implied)) {
             append_value(text, o->value);
@@ -650,18 +660,31 @@ bool qemu_opts_has_help(const QemuOpts *opts)
     return opts && opts->help;
 }
 
-void qemu_opts_print_help(const QemuOptsList *list)
+void qemu_opts_print_help_about(const QemuOptsList *list, const char *prefix)
 {
     static const char *const types[] = { "<str>", "<bool (on/off)>", "<num>", "<size>", "<list>" };
 
-    printf("%s options:\n", list->name);
+    if (!prefix) {
+        printf("%s options:\n", list->name);
+    }
+    if (!prefix && list->id_help) {
+        printf("  %-28s %s\n", "id=<str>", list->id_help);
+    }
     for (const QemuOptDesc *d = list->desc; d && d->name; d++) {
+        if (prefix && (!d->help || !g_str_has_prefix(d->help, prefix))) {
+            continue;
+        }
         char *lhs = g_strdup_printf("%s=%s", d->name, types[d->type]);
         if (d->help) {
-            printf("  %-28s %s\n", lhs, d->help);
+            printf("  %-28s %s\n", lhs, d->help + (prefix ? strlen(prefix) : 0));
         } else {
             printf("  %s\n", lhs);
         }
         g_free(lhs);
     }
+}
+
+void qemu_opts_print_help(const QemuOptsList *list)
+{
+    qemu_opts_print_help_about(list, NULL);
 }

@@ -14,7 +14,7 @@ bool opts_check_none(const char *option, const char *arg, Error **errp)
         const char *option, *what;
     } kinds[] = { { "net", "network adapters" }, { "nic", "network adapters" },
                   { "vga", "display adapters" }, { "vnc", "displays" },
-                  { "parallel", "parallel ports" } };
+                  { "parallel", "parallel ports" }, { "audio", "sound devices" } };
 
     if (!strcmp(arg, "none")) {
         return true;
@@ -62,7 +62,7 @@ const char *opts_why_absent(const char *option)
         { " sdl curses spice full-screen alt-grab ctrl-grab no-frame no-quit portrait rotate g "
           "show-cursor ", DISPLAY },
         { " usb usbdevice ", USB },
-        { " soundhw audio audio-help ", SOUND },
+        { " soundhw audio-help ", SOUND },
         { " incoming loadvm only-migratable ", MIGRATE },
         { " gdb s ", "there is no debugger's stub in this program yet; leave it out" },
         { " plugin trace ", "there are no plugins and trace points in this program; see -d help" },
@@ -77,6 +77,8 @@ const char *opts_why_absent(const char *option)
         { " nodefconfig no-user-defaults ", "use -no-user-config" },
         { " mem-path mem-prealloc ", "use -object memory-backend-file and -machine memory-backend=" },
         { " balloon tdf win2k-hack no-frame enable-fips ", "it was removed from QEMU; leave it out" },
+        { " option-rom ", "firmware loads no option ROMs of yours in this program yet; leave it out" },
+        { " preconfig ", "a machine cannot be made step by step by QMP yet; leave it out" },
         { " dtb ", "a PC has no device tree; leave it out" },
         { " writeconfig ", "it was removed from QEMU; see -readconfig" },
         { " semihosting semihosting-config prom-env old-param xen-domid xen-attach ",
@@ -90,4 +92,49 @@ const char *opts_why_absent(const char *option)
     }
     g_free(word);
     return why;
+}
+
+void opts_error_no_machine(const char *name, Error **errp)
+{
+    if (!strcmp(name, "microvm") || !strcmp(name, "q35") || g_str_has_prefix(name, "pc-q35-")) {
+        error_setg(errp, "QEMU has the machine '%s', this program not yet; use pc", name);
+    } else if (g_str_has_prefix(name, "pc-i440fx-")) {
+        error_setg(errp, "there is no such version of the machine here; use pc ('-machine help' lists all)");
+    } else {
+        error_setg(errp, "no such machine ('-machine help' lists them)");
+    }
+}
+
+/* Is name one of QEMU's devices that this program may once have? Prefixes end with '*'. */
+static bool qemu_has_device(const char *name)
+{
+    static const char *const known[] = {
+        "virtio-*", "vhost-*", "e1000*", "rtl8139", "ne2k_*", "pcnet", "i8255*", "vmxnet3", "tulip", "igb",
+        "ide-*", "piix3-ide", "piix4-ide", "ahci", "ich9-*", "scsi-*", "lsi*", "megasas*", "mptsas1068", "am53c974",
+        "pvscsi", "nvme*", "sd-card", "sdhci-pci", "isa-fdc", "floppy", "usb-*", "*-usb-*", "qemu-xhci", "nec-usb-xhci",
+        "VGA", "secondary-vga", "bochs-display", "cirrus-vga", "isa-vga", "qxl*", "vmware-svga", "ramfb", "ati-vga",
+        "AC97", "ES1370", "intel-hda", "hda-*", "sb16", "adlib", "gus", "cs4231a", "i6300esb", "ib700", "isa-ipmi-*",
+        "ipmi-*", "pci-ipmi-*", "pvpanic*", "vmcoreinfo", "vmgenid", "loader", "guest-loader", "generic-sdhci",
+        "intel-iommu", "amd-iommu", "pcie-*", "pxb*", "pci-bridge", "ioh3420", "x3130-upstream", "xio3130-downstream",
+        "i82801b11-bridge", "ivshmem-*", "edu", "pci-serial*", "pci-testdev", "isa-parallel", "isa-applesmc",
+        "sga", "tpm-*", "vfio-*", "nvdimm", "pc-dimm", "cxl-*", "*-x86_64-cpu", "smbus-eeprom", "u2f-*", "ccid-*",
+        "kvaser_pci", "*_can_pci", "rocker", "hyperv-testdev", "vmbus-bridge", "isa-cirrus-vga", "sysbus-*",
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+        if (g_pattern_match_simple(known[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void opts_error_no_device(const char *name, Error **errp)
+{
+    if (qemu_has_device(name)) {
+        error_setg(errp, "QEMU has the device '%s', this program not yet; leave it out ('-device help' lists what it has)",
+                   name);
+    } else {
+        error_setg(errp, "'%s' is not a valid device model name; '-device help' lists them", name);
+    }
 }

@@ -155,6 +155,11 @@ bool opts_parse_smp(QemuOpts *opts, unsigned max_cpus, const char *machine, SmpT
         !smp_number(opts, "threads", limit, &t.threads, errp)) {
         return false;
     }
+    if (qemu_opt_get_number(opts, "clusters", 1) != 1) {
+        error_setg(errp, "-smp clusters=%s: a PC's dies have no clusters; leave it out, or say 1",
+                   qemu_opt_get(opts, "clusters"));
+        return false;
+    }
     uint64_t given = 1;
     unsigned parts[] = { t.sockets, t.dies, t.cores, t.threads };
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {

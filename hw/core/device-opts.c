@@ -5,6 +5,7 @@
 #include <string.h>
 #include "hw/core/core-internal.h"
 #include "qemu/option.h"
+#include "qemu/opts.h"
 
 /* ---- Help ---- */
 
@@ -213,7 +214,7 @@ DeviceState *device_add_from_opts(QemuOpts *opts, Error **errp)
     }
     type = device_type_find(driver);
     if (!type) {
-        error_setg(errp, "'%s' is not a valid device model name; '-device help' lists them", driver);
+        opts_error_no_device(driver, errp);
         return NULL;
     }
     if (qemu_opts_has_help(opts)) {

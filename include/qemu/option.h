@@ -31,6 +31,7 @@ typedef struct QemuOptsList {
     const char *implied_opt_name; /* key of a first word without '=': "cpus" in "-smp 4" */
     bool merge_lists;             /* several uses without id add up to one set */
     const QemuOptDesc *desc;      /* ends with a NULL name; NULL: any key, judged by the user */
+    const char *id_help;          /* what a set's id means; NULL: help does not tell of it */
     QemuOpts *first, *last;       /* private */
     struct QemuOptsList *next;    /* private: registry of qemu/config.h */
 } QemuOptsList;
@@ -105,6 +106,10 @@ bool qemu_opts_check_used(QemuOpts *opts, const char *const *valid, Error **errp
 bool qemu_opts_has_help(const QemuOpts *opts);
 /* Prints the list's keys to stdout. */
 void qemu_opts_print_help(const QemuOptsList *list);
+/* Without heading: of the keys only those whose help begins with prefix, which is left out. */
+void qemu_opts_print_help_about(const QemuOptsList *list, const char *prefix);
+/* What was typed, for qemu_opts_text(), where the set is no direct image of it. */
+void qemu_opts_set_text(QemuOpts *opts, const char *text);
 
 /*
  * Takes the value up to the next single comma from *text into a new string with doubled commas

@@ -96,6 +96,12 @@ bool opts_check_none(const char *option, const char *arg, Error **errp);
 bool opts_check_keyboard(const char *arg, Error **errp);
 /* Why QEMU's option (without its dash) is not there, and what to do; NULL: QEMU has none such. */
 const char *opts_why_absent(const char *option);
+/*
+ * The error that there is no machine or device of that name: QEMU has it and this program not yet,
+ * or nobody has; and what to do.
+ */
+void opts_error_no_machine(const char *name, Error **errp);
+void opts_error_no_device(const char *name, Error **errp);
 bool opts_check_sandbox(const char *arg, Error **errp);
 
 #endif

@@ -3,10 +3,12 @@
 """What scripts put on QEMU's command line for a headless guest: taken where it asks for what is done
 anyway, done where there is something to do, refused with a reason where it asks for what is not there."""
 import os
+import re
+import subprocess
 import sys
 import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
-from guest import Guest, main, run_refused  # noqa: E402
+from guest import BINARY, TOP, Guest, main, run_refused, skip  # noqa: E402
 from qtest import QTest  # noqa: E402
 
 BASE = ('-accel', 'tcg', '-m', '16', '-nodefaults')
@@ -17,7 +19,8 @@ def hmp(g, line):
 
 
 def what_asks_for_nothing_is_taken():
-    for args in (['-net', 'none'], ['-nic', 'none'], ['-vga', 'none'], ['-parallel', 'none'],
+    for args in (['-net', 'none'], ['-nic', 'none'], ['-audio', 'none'],
+                 ['-smp', '2,sockets=1,dies=1,clusters=1,cores=2,threads=1'], ['-machine', 'graphics=off'], ['-vga', 'none'], ['-parallel', 'none'],
                  ['-display', 'none'], ['-vnc', 'none'], ['-no-user-config'], ['-sandbox', 'off'],
                  ['-snapshot'], ['-k', 'en-us'], ['-k', 'de'], ['-no-fd-bootchk'], ['-boot', 'c'],
                  ['-boot', 'order=cdn,menu=off,strict=on'], ['-boot', 'once=d,splash-time=100,menu=on'],
@@ -43,6 +46,15 @@ def what_is_not_there_is_refused_with_a_reason():
                         (['-no-kvm'], '-accel'), (['-localtime'], '-rtc base='), (['-gdb', 'tcp::1'], 'debugger'),
                         (['-machine', 'usb=on'], 'say off'), (['-sandbox', 'on'], 'use off'),
                         (['-boot', 'order=z'], 'a to p'), (['-boot', 'menu=maybe'], "'on' or 'off'"),
+                        (['-audio', 'alsa'], 'use none'), (['-smp', '2,clusters=2'], 'no clusters'),
+                        (['-option-rom', 'x'], 'leave it out'), (['-preconfig'], 'leave it out'),
+                        (['-machine', 'q35'], 'use pc'), (['-machine', 'pc-q35-7.2'], 'use pc'),
+                        (['-machine', 'microvm'], 'use pc'), (['-machine', 'pc-i440fx-1.0'], 'use pc'),
+                        (['-device', 'virtio-net-pci,netdev=x'], 'QEMU has the device'),
+                        (['-device', 'usb-tablet'], 'QEMU has the device'), (['-device', 'VGA'], 'not yet'),
+                        (['-device', 'loader,file=x'], 'not yet'), (['-device', 'i6300esb,help'], 'not yet'),
+                        (['-device', 'nonsense,help'], 'not a valid device'),
+                        (['-machine', 'q35,help'], 'use pc'), (['-accel', 'nonsense,help'], '-accel help'),
                         (['-nonsense'], '-help lists'), (['disk.img'], 'disk images'),
                         (['-global', 'isa-serial.nonsense=1'], 'isa-serial,help'),
                         (['-global', 'PIIX4_PM.disable_s3=x'], 'integer'), (['-global', 'foo'], 'DRIVER.PROPERTY'),
@@ -78,6 +90,59 @@ def firmware_is_looked_for_where_it_is_said_to_be():
         assert '-bios' in text and 'mine.bin' in text, text
 
 
+def kvm_without_extensions_is_told():
+    if not os.access('/dev/kvm', os.R_OK | os.W_OK):
+        skip('no /dev/kvm')
+    with open('/proc/cpuinfo', encoding='utf-8') as f:
+        flags = next((line for line in f if line.startswith('flags')), 'vmx').split()
+    with Guest('-accel', 'kvm', '-m', '16', '-nodefaults', '-display', 'none', '-S', qmp=True, stdin=False) as g:
+        g.qmp.cmd('query-status')
+        g.pump(0.2)
+        lines = [line for line in g.text().splitlines() if 'hardware virtualisation' in line]
+    if 'vmx' in flags or 'svm' in flags:
+        assert not lines, lines
+    else:
+        assert len(lines) == 1 and 'warning' in lines[0] and '-accel tcg' in lines[0], lines
+
+
+def messages_quote_what_was_typed():
+    with Guest(*BASE, '-display', 'none', '-global', 'nothing.lost_tick_policy=discard', '-S', qmp=True,
+               stdin=False) as g:
+        g.qmp.cmd('query-status')
+        g.pump(0.2)
+        assert '-global nothing.lost_tick_policy=discard: ' in g.text(), g.text()
+    text = run_refused('-accel', 'tcg', '-m', '16', '-nographic', '-daemonize')
+    assert '-nographic: cannot use stdio with -daemonize' in text and 'mon:' not in text, text
+
+
+def properties(*args):
+    r = subprocess.run([BINARY, *args], capture_output=True, text=True, timeout=30, check=True)
+    return set(re.findall(r'^ +([a-z-]+)=<', r.stdout, re.M)), r.stdout
+
+
+def help_lists_the_properties_of_one():
+    tcg, text = properties('-accel', 'tcg,help')
+    assert {'one-insn', 'exact-flags', 'tb-size', 'thread', 'state-log', 'state-flip'} <= tcg, text
+    kvm, text = properties('-accel', 'kvm,help')
+    assert 'kernel-irqchip' in kvm and not kvm & tcg, text
+    machine, text = properties('-machine', 'pc,help')
+    assert {'usb', 'smm', 'vmport', 'graphics', 'hpet', 'acpi'} <= machine, text
+    display = subprocess.run([BINARY, '-display', 'help'], capture_output=True, text=True, timeout=30, check=True)
+    assert 'none' in display.stdout.split('\n'), display
+
+
+def manual_and_help_name_every_property():
+    """Of the groups whose keys are fixed: what help lists, the table describes."""
+    with open(os.path.join(TOP, 'qemu-options.hx'), encoding='utf-8') as f:
+        parts = re.split(r'^(?=-[a-zA-Z])', f.read(), flags=re.M)
+    table = {re.split(r'[ |\n]', p)[0]: p for p in parts}
+    for option, arg in (('-machine', 'pc,help'), ('-accel', 'tcg,help'), ('-accel', 'kvm,help'), ('-smp', 'help'),
+                        ('-m', 'help'), ('-boot', 'help'), ('-action', 'help'), ('-rtc', 'help'), ('-msg', 'help'),
+                        ('-overcommit', 'help'), ('-realtime', 'help'), ('-icount', 'help')):
+        for key in properties(option, arg)[0] - {'type'}:
+            assert re.search(rf'(?<![a-z-]){key}(?![a-z-])', table[option]), (option, key)
+
+
 def cmos(q, index):
     q.outb(0x70, index)
     return q.inb(0x71)
@@ -102,5 +167,6 @@ def the_boot_order_reaches_the_firmware():
 
 
 main(what_asks_for_nothing_is_taken, what_is_not_there_is_refused_with_a_reason, globals_are_defaults,
-     firmware_is_looked_for_where_it_is_said_to_be,
+     firmware_is_looked_for_where_it_is_said_to_be, kvm_without_extensions_is_told,
+     messages_quote_what_was_typed, help_lists_the_properties_of_one, manual_and_help_name_every_property,
      the_boot_order_reaches_the_firmware)

@@ -134,8 +134,8 @@ def help_lists_all():
     with Guest('-realtime', 'help', stdin=False) as g:
         assert g.wait(20) == 0
         for word in ('maxprio', 'policy', 'mlock', 'vcpus', 'vcpu-affinity', 'event-affinity',
-                     'latency-warn', 'cpu-dma-latency', 'check'):
-            assert f'{word}=' in g.text(), g.text()
+                     'latency-warn', 'cpu-dma-latency', 'check', 'id'):
+            assert f' {word}=' in g.text(), g.text()
 
 
 def same_in_every_notation():
@@ -648,7 +648,20 @@ def two_cpus_on_one_host_cpu():
         assert 'share host CPU' not in g.text()
 
 
+def what_will_hang_is_told_last():
+    need_realtime()
+    n = len(os.sched_getaffinity(0)) + 1
+    with Guest(*TCG, '-m', '16', '-smp', str(n), '-S', '-realtime', 'maxprio=50,policy=fifo,mlock=off', qmp=True,
+               stdin=False) as g:
+        g.qmp.cmd('query-status')
+        g.pump(0.2)
+        lines = g.text().splitlines()
+    assert f'{n} vCPUs share {n - 1} host CPUs' in lines[-1] and 'will hang' in lines[-1], lines
+    assert len(lines) > 1 and 'policy=rr' in lines[-1], lines
+
+
 CASES = [options_are_refused_with_the_range, cpu_pm_needs_kvm, help_lists_all,
+         what_will_hang_is_told_last,
          same_in_every_notation, switched_200_times_under_load, switched_200_times_under_load_kvm,
          affinity_comes_and_goes, refusal_half_way_restores,
          refused_policy_of_one_thread_restores_all,
