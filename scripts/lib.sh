@@ -7,6 +7,9 @@ cache=${QEMU_RT_CACHE:-$top/.cache}
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 
+# The comment a script begins with, behind its licence.
+usage() { awk 'NR > 2 && !/^#/ { exit } NR > 2 { sub(/^# ?/, ""); print }' "$0"; }
+
 # Names of the packages for the given purposes.
 packages_for() {
     local want

@@ -6,6 +6,7 @@ The tree is installed under a directory of the test's own and bound over PREFIX 
 so that the program looks for its files where it would after a real installation.
 """
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -47,8 +48,19 @@ def manual_page():
         page = f.read()
     assert '.TH' in page
     plain = page.replace('\\-', '-')
+    for section in ('EXAMPLES', 'FILES', 'EXIT STATUS', 'SEE ALSO'):
+        assert f'\n.SH {section}\n' in page, section
     for option in ('-realtime', '-accel', '-kernel', '-qmp', '-overcommit', '-nographic'):
         assert option in plain, option
+
+
+def documentation():
+    doc = f'{ROOT}/share/doc/qemu-rt'
+    with open(f'{doc}/README.md', encoding='utf-8') as f:
+        links = re.findall(r'\]\(([^):]+)\)', f.read())
+    assert 'docs/realtime.md' in links
+    for link in links:
+        assert os.path.exists(f'{doc}/{link}'), link
 
 
 def version():
@@ -75,4 +87,4 @@ def own_firmware_first():
               'isa-debug-exit,iobase=0xf4,iosize=0x4', status=0x21)
 
 
-main(installs, manual_page, version, firmware_of_the_system, own_firmware_first)
+main(installs, manual_page, documentation, version, firmware_of_the_system, own_firmware_first)
