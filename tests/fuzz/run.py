@@ -70,7 +70,7 @@ def fuzz(program, target):
             [program, '--target=' + target, f'-max_total_time={seconds}', f'-timeout={TIMEOUT}',
              f'-rss_limit_mb={MEMORY}', f'-malloc_limit_mb={MALLOC}', f'-max_len={MAX_LEN.get(target, 1024)}',
              f'-artifact_prefix={failed}/{target}-', '-close_fd_mask=3', '-handle_xfsz=0', '-detect_leaks=1',
-             '-print_final_stats=1', '-reload=0', corpus, os.path.join(d, target)],
+             '-print_final_stats=1', '-reload=0', '-entropic=0', corpus, os.path.join(d, target)],
             work, seconds + 300)
     print(text[-8000:], file=sys.stderr)
     return status == 0
