@@ -68,3 +68,34 @@ int64_t cpu_look_lost(CPUState *cpu, int64_t *begin_lost)
     }
     return lost;
 }
+
+/* ---- The tick ---- */
+
+_Atomic int64_t cpu_look_due_ns = INT64_MAX;
+static void (*tick_fn)(void *opaque);
+static void *tick_opaque;
+
+void cpu_look_set_tick(void (*fn)(void *opaque), void *opaque)
+{
+    tick_fn = fn;
+    tick_opaque = opaque;
+    cpu_look_tick_due(INT64_MAX);
+}
+
+void cpu_look_tick_due(int64_t virtual_ns)
+{
+    /* Where time is not the host's nobody is late. */
+    atomic_store(&cpu_look_due_ns, clock_virtual_is_manual() ? INT64_MAX : virtual_ns);
+}
+
+void cpu_look_run_tick(int64_t now_ns)
+{
+    int64_t due = atomic_load(&cpu_look_due_ns);
+
+    /* One vCPU is enough; fn says when the next is due. */
+    if (tick_fn && now_ns - CPU_LOOK_OVERDUE_NS > due &&
+        atomic_compare_exchange_strong(&cpu_look_due_ns, &due, INT64_MAX) &&
+        !clock_virtual_is_manual()) {
+        tick_fn(tick_opaque);
+    }
+}

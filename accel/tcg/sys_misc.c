@@ -232,13 +232,16 @@ void sys_cpuid(X86CPU *c, const Insn *i)
 
 static void read_tsc(X86CPU *c, const Insn *i)
 {
+    int64_t ns;
     uint64_t t;
 
     if (c->cpl != 0 && (c->cr4 & CR4_TSD)) {
         sys_gp0(c, i);
     }
     tcg_count_clock(c, i);
-    t = x86_tsc_at(c, cpu_look(&c->base));
+    ns = cpu_look(&c->base);
+    t = x86_tsc_at(c, ns);
+    cpu_look_tick(ns);
     c->regs[R_RAX] = (uint32_t)t;
     c->regs[R_RDX] = t >> 32;
 }

@@ -366,6 +366,7 @@ static void pit_arm(PitState *s, uint64_t now)
     } else {
         timer_mod(&s->timer, pit_tick_ns(next));
     }
+    cpu_look_tick_due(next == UINT64_MAX ? INT64_MAX : pit_tick_ns(next));
 }
 
 /*
@@ -465,11 +466,8 @@ static void pit_control_write(PitState *s, uint8_t v, uint64_t now)
     }
 }
 
-/*
- * Counter 2 in mode 0 is what guests calibrate by, as its OUT can be polled at port 61h: time that
- * the host took from the guest meanwhile is made good (accel/cpu.h). Returns the time at which the
- * vCPU would have asked without that.
- */
+/* Counter 2 in mode 0 is what guests calibrate by, polling its OUT at port 61h: the time at which
+ * the vCPU would have asked had the host not held it off (accel/cpu.h). */
 static uint64_t counter2_now(PitState *s)
 {
     PitChannel *c = &s->ch[2];
@@ -584,13 +582,14 @@ static void pit_reset(DeviceState *dev)
     s->next_pulse = 0;
     s->periods_seen = 0;
     pit_set_level(s, false);
-    timer_del(&s->timer);
+    pit_arm(s, 0);
 }
 
 static void pit_unrealize(DeviceState *dev)
 {
     PitState *s = (PitState *)dev;
 
+    cpu_look_set_tick(NULL, NULL);
     timer_fini(&s->timer);
     qemu_mutex_destroy(&s->lock);
 }
@@ -601,6 +600,7 @@ static bool pit_realize(DeviceState *dev, Error **errp)
 
     qemu_mutex_init(&s->lock, LOCK_RANK_DEVICE, "i8254");
     timer_init(&s->timer, event_loop_main(), CLOCK_TYPE_VIRTUAL, pit_timer_fn, s);
+    cpu_look_set_tick(pit_timer_fn, s);
     s->irq = isa_irq(dev, 0);
     memory_region_init_io(&s->io, &pit_ops, s, "pit", 4);
     memory_region_init_io(&s->io61, &port61_ops, s, "port61", 1);

@@ -96,6 +96,24 @@ static inline int64_t cpu_look(CPUState *cpu)
     return unlikely(cpu && cpu->look.on) ? cpu_look_note(cpu) : clock_get_ns(CLOCK_TYPE_VIRTUAL);
 }
 /*
+ * The tick. A guest that has the host's processor while the main loop has not would see the TSC go
+ * on and no tick come, and take its timer for broken. So a vCPU that reads the TSC and finds the
+ * tick's next event overdue by CPU_LOOK_OVERDUE_NS has fn(opaque) run, on its own thread; fn takes
+ * its device's lock, and says when the next is due. Set by one device, before the guest runs.
+ */
+#define CPU_LOOK_OVERDUE_NS 1000000
+extern _Atomic int64_t cpu_look_due_ns;
+void cpu_look_set_tick(void (*fn)(void *opaque), void *opaque);
+void cpu_look_tick_due(int64_t virtual_ns); /* INT64_MAX: none */
+void cpu_look_run_tick(int64_t now_ns);
+static inline void cpu_look_tick(int64_t now_ns)
+{
+    if (unlikely(now_ns - CPU_LOOK_OVERDUE_NS >
+                 atomic_load_explicit(&cpu_look_due_ns, memory_order_relaxed))) {
+        cpu_look_run_tick(now_ns);
+    }
+}
+/*
  * After a look, once: for how many ns the vCPU was held off since the look before; *begin_lost: the
  * same between the start and the first look.
  */
