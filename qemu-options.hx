@@ -199,6 +199,7 @@ Make a character back end that serial ports and monitors can use.
 * stdio: the terminal, or what standard input and output are; signal=off passes Ctrl-C to the guest.
 * file: path=FILE, append=on|off; input-path=FILE is read.
 * pipe: path=NAME: the named pipes NAME.in, which is read, and NAME.out, which is written; or NAME alone for both.
+* serial (or tty): path=DEVICE: a serial port of the host, such as /dev/ttyS0, raw; rate, parity, stop bits, break, DTR and RTS are set to what the guest sets. The guest sees CTS, DSR and DCD asserted.
 * pty: a new pseudo terminal, whose name is printed.
 * socket: path=FILE, host=HOST,port=PORT, or fd=FD; server=on|off, wait=on|off, telnet=on|off, reconnect=SECONDS, ipv4=, ipv6=, to=PORT, nodelay=on|off, abstract=on|off, tight=on|off.
 * ringbuf: size=SIZE: the last bytes, for the monitor command ringbuf-read.
@@ -212,7 +213,8 @@ Put a file descriptor that the program inherited into the set SET. Where a chara
 
 -serial DEVICE
 > connect the next serial port: stdio, pty, file:PATH,
-> unix:PATH,server=on, tcp:HOST:PORT, chardev:ID, null, none
+> /dev/ttyS0 (a port of the host), unix:PATH,server=on,
+> tcp:HOST:PORT, chardev:ID, null, none
 Connect the next serial port. "mon:" before the device lets a monitor share it.
 
 -debugcon DEVICE

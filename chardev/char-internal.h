@@ -60,6 +60,7 @@ typedef struct ChardevDriver {
     /* On loop's thread: end the connection. May be NULL. */
     void (*disconnect)(Chardev *chr);
     void (*set_echo)(Chardev *chr, bool echo); /* any thread; may be NULL */
+    void (*set_line)(Chardev *chr, const ChrLine *line); /* RT_SAFE; may be NULL */
     /* Replaces the ring: takes the bytes at once. RT_SAFE. */
     size_t (*write)(Chardev *chr, ChrFrontend *fe, const uint8_t *buf, size_t len);
     /* Several front ends (mux). */
@@ -95,7 +96,8 @@ struct Chardev {
 };
 
 extern const ChardevDriver chr_driver_null, chr_driver_file, chr_driver_stdio, chr_driver_pty,
-    chr_driver_pipe, chr_driver_socket, chr_driver_ringbuf, chr_driver_mux;
+    chr_driver_pipe, chr_driver_socket, chr_driver_ringbuf, chr_driver_mux,
+    chr_driver_serial, chr_driver_tty;
 
 /* ---- char.c, for drivers; on loop's thread unless said otherwise ---- */
 

@@ -486,6 +486,15 @@ void chr_fe_set_echo(ChrFrontend *fe, bool echo)
     }
 }
 
+void chr_fe_set_line(ChrFrontend *fe, const ChrLine *line)
+{
+    Chardev *chr = fe->chr ? ring_owner(fe->chr) : NULL;
+
+    if (chr && chr->drv->set_line) {
+        chr->drv->set_line(chr, line);
+    }
+}
+
 /* ---- Life ---- */
 
 static void nothing(void *opaque)
@@ -558,7 +567,8 @@ static Chardev *chr_new(const ChardevDriver *drv, const char *id, const ChrOpts 
 
 static const ChardevDriver *const drivers[] = {
     &chr_driver_file, &chr_driver_null, &chr_driver_pipe, &chr_driver_pty,
-    &chr_driver_ringbuf, &chr_driver_socket, &chr_driver_stdio, &chr_driver_mux,
+    &chr_driver_ringbuf, &chr_driver_serial, &chr_driver_socket, &chr_driver_stdio, &chr_driver_tty,
+    &chr_driver_mux,
 };
 
 void chardev_print_help(void)

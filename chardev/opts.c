@@ -150,6 +150,10 @@ static bool parse_legacy(ChrOpts *o, const char *spec, Error **errp)
         o->backend = g_intern_string(name);
         return parse_tail(o, "path", spec + 5, errp);
     }
+    if (g_str_has_prefix(spec, "/dev/")) {
+        o->backend = "serial";
+        return parse_tail(o, "path", spec, errp);
+    }
     if (g_str_has_prefix(spec, "unix:")) {
         o->backend = "socket";
         return parse_tail(o, "path", spec + 5, errp);

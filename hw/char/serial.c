@@ -289,6 +289,26 @@ static void serial_tx_put(SerialState *s, uint8_t v)
     serial_tx_flush(s);
 }
 
+/* ---- The line ---- */
+
+/* Tells a back end that is a serial port what the guest wants of it. */
+static void serial_tell_line(SerialState *s)
+{
+    static const ChrParity parities[] = { CHR_PARITY_ODD, CHR_PARITY_EVEN, CHR_PARITY_MARK, CHR_PARITY_SPACE };
+    bool loop = s->mcr & MCR_LOOP; /* the outputs are idle */
+    ChrLine line = {
+        .baud = s->baudbase / MAX(s->divisor, 1),
+        .data_bits = (uint8_t)(5 + (s->lcr & 3)),
+        .stop_bits = s->lcr & 4 ? 2 : 1,
+        .parity = s->lcr & 8 ? parities[s->lcr >> 4 & 3] : CHR_PARITY_NONE,
+        .brk = (s->lcr & LCR_BREAK) && !loop,
+        .dtr = (s->mcr & MCR_DTR) && !loop,
+        .rts = (s->mcr & MCR_RTS) && !loop,
+    };
+
+    chr_fe_set_line(&s->chr, &line);
+}
+
 /* ---- Modem lines ---- */
 
 static void serial_update_msr(SerialState *s)
@@ -338,6 +358,7 @@ static void write_mcr(SerialState *s, uint8_t v)
 
     s->mcr = v & 0x1f;
     serial_update_msr(s);
+    serial_tell_line(s);
     if (loop_ended) {
         chr_fe_accept_input(&s->chr);
     }
@@ -369,6 +390,9 @@ static void serial_write(void *opaque, hwaddr offset, uint64_t value, unsigned s
         break;
     case 3:
         s->lcr = v;
+        if (!(v & LCR_DLAB)) { /* with it, the divisor is about to change */
+            serial_tell_line(s);
+        }
         break;
     case 4:
         write_mcr(s, v);
@@ -530,6 +554,7 @@ static bool serial_post_load(void *opaque, int version, Error **errp)
     }
     serial_tx_flush(s);
     serial_update_irq(s);
+    serial_tell_line(s);
     chr_fe_accept_input(&s->chr);
     return true;
 }

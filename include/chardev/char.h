@@ -84,11 +84,22 @@ void chr_fe_disconnect(ChrFrontend *fe);
 /* HELPER_ONLY. Terminals: whether what is typed is shown. Off at first. */
 void chr_fe_set_echo(ChrFrontend *fe, bool echo);
 
+typedef enum ChrParity { CHR_PARITY_NONE, CHR_PARITY_ODD, CHR_PARITY_EVEN, CHR_PARITY_MARK, CHR_PARITY_SPACE } ChrParity;
+/* What a UART is set to. */
+typedef struct ChrLine {
+    uint32_t baud;                /* bits a second */
+    uint8_t data_bits, stop_bits; /* 5 to 8; 1 or 2 */
+    ChrParity parity;
+    bool brk, dtr, rts;           /* a break is sent; modem lines that are asserted */
+} ChrLine;
+/* RT_SAFE. A back end that is a serial port takes it over soon, others do not mind. */
+void chr_fe_set_line(ChrFrontend *fe, const ChrLine *line);
+
 struct QemuOpts;
 /* From -chardev options; HELPER_ONLY. The id must be new. */
 Chardev *chardev_new_from_opts(struct QemuOpts *opts, Error **errp);
 /* From the short form of -serial, -monitor, -qmp: "stdio", "mon:stdio", "unix:P,server", "pty",
- * "null", "file:P", "tcp:H:P,server", "chardev:ID", "none" (returns NULL without error). */
+ * "null", "file:P", "/dev/P", "tcp:H:P,server", "chardev:ID", "none" (returns NULL without error). */
 Chardev *chardev_new_from_legacy(const char *id, const char *spec, bool is_monitor, Error **errp);
 /* A multiplexer over base: Ctrl-A c switches front ends, Ctrl-A x quits, Ctrl-A b breaks. */
 Chardev *chardev_new_mux(const char *id, Chardev *base, Error **errp);

@@ -8,6 +8,7 @@ LineRecord isa_lines[16], test_lines[64];
 GString *chr_out;
 size_t chr_room = SIZE_MAX;
 unsigned chr_accepts;
+ChrLine chr_line;
 unsigned resets_requested;
 int exit_status_requested = -1;
 
@@ -125,6 +126,11 @@ size_t chr_fe_write(ChrFrontend *fe, const uint8_t *buf, size_t len)
         chr_room -= n;
     }
     return n;
+}
+
+void chr_fe_set_line(ChrFrontend *fe, const ChrLine *line)
+{
+    chr_line = *line;
 }
 
 void chr_fe_accept_input(ChrFrontend *fe)

@@ -51,6 +51,7 @@ void chr_writable(void);
 size_t chr_input(const char *text);
 void chr_break(void);
 extern unsigned chr_accepts;
+extern ChrLine chr_line; /* what the UART asked for last */
 
 /* What was asked of the machine. */
 extern unsigned resets_requested;

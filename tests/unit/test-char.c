@@ -86,6 +86,8 @@ static void test_pipe(void)
 
 /* ---- Pseudo terminals and stdio ---- */
 
+static int restored_port; /* a terminal that was lent */
+
 static void test_pty(void)
 {
     Chardev *chr = legacy("pt", "pty");
@@ -114,6 +116,72 @@ static void test_pty(void)
         g_string_truncate(f.events, 0);
         g_string_truncate(f.in, 0);
     }
+    front_fini(&f);
+}
+
+static void await_modes(int fd, tcflag_t cflag, speed_t speed)
+{
+    const tcflag_t mask = CSIZE | CSTOPB | PARODD | CMSPAR | CREAD | CLOCAL;
+    gint64 end = g_get_monotonic_time() + 5 * G_USEC_PER_SEC;
+    struct termios t;
+
+    do {
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+        g_usleep(1000);
+        tcgetattr(fd, &t);
+    } while ((t.c_cflag & mask) != (cflag | CREAD | CLOCAL) || cfgetospeed(&t) != speed);
+}
+
+/* The other end of a pseudo terminal stands for the cable. */
+static void test_serial_port(void)
+{
+    int cable = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    g_assert_true(grantpt(cable) == 0 && unlockpt(cable) == 0);
+    g_autofree char *path = g_strdup(ptsname(cable));
+    int port = open(path, O_RDWR | O_NOCTTY);
+    g_autofree char *text = g_strdup_printf("serial,id=port,path=%s", path);
+    struct termios before, now;
+    Front f;
+
+    tcgetattr(port, &before);
+    g_assert_true(before.c_lflag & ICANON);
+    front_init(&f, opts_new(text, &error_abort), loop);
+    RUN_UNTIL(f.events->len == 1);
+    await_modes(port, CS8, B115200);
+    front_puts(&f, "login:\n");
+    g_assert_cmpstr(peer_read(cable, 7), ==, "login:\n"); /* raw: no CR is added */
+    peer_write(cable, "\x03root\r");
+    RUN_UNTIL(f.in->len == 6);
+    g_assert_cmpstr(f.in->str, ==, "\x03root\r");
+    chr_fe_set_line(&f.fe, &(ChrLine){ .baud = 9600, .data_bits = 8, .stop_bits = 2, .parity = CHR_PARITY_ODD });
+    await_modes(port, CS8 | CSTOPB | PARODD, B9600);
+    chr_fe_set_line(&f.fe, &(ChrLine){ .baud = 57000, .data_bits = 8, .stop_bits = 1, .brk = true });
+    await_modes(port, CS8, B57600);
+    close(port);
+    close(cable); /* the device is gone: told once, and nothing spins */
+    RUN_UNTIL(f.events->len == 2);
+    g_assert_cmpstr(f.events->str, ==, "OC");
+    front_puts(&f, "into the void");
+    run_a_while();
+    g_assert_cmpuint(f.in->len, ==, 6);
+    front_fini(&f);
+
+    cable = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    g_assert_true(grantpt(cable) == 0 && unlockpt(cable) == 0);
+    g_free(path);
+    path = g_strdup(ptsname(cable));
+    port = open(path, O_RDWR | O_NOCTTY);
+    front_init(&f, legacy("port2", path), loop);
+    g_assert_cmpstr(chardev_filename(chardev_find("port2")), ==, path);
+    await_modes(port, CS8, B115200);
+    front_fini(&f);
+    restored_port = port;
+    tcgetattr(port, &now);
+    g_assert_false(now.c_lflag & ICANON);
+    front_init(&f, legacy("nowhere", "/dev/null"), loop);
+    front_puts(&f, "x");
+    run_a_while();
+    g_assert_cmpstr(f.events->str, ==, "O");
     front_fini(&f);
 }
 
@@ -377,6 +445,10 @@ static void test_errors(void)
     expect_error("tcp:127.0.0.1:1", "Failed to connect to '127.0.0.1:1': Connection refused");
     expect_error("tcp:127.0.0.1", "no port");
     expect_error("tcp:127.0.0.1:99999,server,nowait", "99999");
+    expect_error("/dev/nonexistent", "Could not open '/dev/nonexistent'");
+    expect_error("serial,id=bad", "no device path");
+    expect_error("tty,id=bad,path=/proc/self/status", "Could not open");
+    expect_error("serial,id=bad,path=/dev/ttyS0,baud=5", "'baud'");
     expect_error("floppy:x", "'floppy:x' is not a valid char driver");
     expect_error("chardev:zz", "'zz' not found");
     expect_error("pipe:/nonexistent/p", "Could not open '/nonexistent/p'");
@@ -437,6 +509,8 @@ static void test_cleanup(void)
     chardev_cleanup();
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     g_assert_null(chardev_find("used"));
+    struct termios t;
+    g_assert_true(tcgetattr(restored_port, &t) == 0 && (t.c_lflag & ICANON));
 }
 
 int main(int argc, char **argv)
@@ -447,6 +521,7 @@ int main(int argc, char **argv)
     g_test_add_func("/char/file/log", test_log_and_null);
     g_test_add_func("/char/file/pipe", test_pipe);
     g_test_add_func("/char/tty/pty", test_pty);
+    g_test_add_func("/char/tty/serial", test_serial_port);
     g_test_add_func("/char/tty/signals", test_signals);
     g_test_add_func("/char/mux/basic", test_mux);
     g_test_add_func("/char/mux/threads", test_mux_threads);

@@ -51,6 +51,43 @@ static void test_registers(void)
     g_assert_cmphex(inb(IIR), ==, 0x01);
 }
 
+static void line_is(uint32_t baud, unsigned data, unsigned stop, ChrParity parity)
+{
+    g_assert_cmpuint(chr_line.baud, ==, baud);
+    g_assert_cmpuint(chr_line.data_bits, ==, data);
+    g_assert_cmpuint(chr_line.stop_bits, ==, stop);
+    g_assert_cmpint(chr_line.parity, ==, parity);
+}
+
+static void test_settings(void)
+{
+    restart(0);
+    line_is(9600, 8, 1, CHR_PARITY_NONE);
+    g_assert_true(chr_line.dtr && chr_line.rts && !chr_line.brk);
+    outb(LCR, 0x80);
+    outb(RBR, 1);
+    line_is(9600, 8, 1, CHR_PARITY_NONE); /* not before the divisor is whole */
+    outb(IER, 0);
+    outb(LCR, 0x1e);
+    line_is(115200, 7, 2, CHR_PARITY_EVEN);
+    outb(LCR, 0x08);
+    line_is(115200, 5, 1, CHR_PARITY_ODD);
+    outb(LCR, 0x2b);
+    line_is(115200, 8, 1, CHR_PARITY_MARK);
+    outb(LCR, 0x7b);
+    line_is(115200, 8, 1, CHR_PARITY_SPACE);
+    g_assert_true(chr_line.brk);
+    outb(MCR, 0x01);
+    g_assert_true(chr_line.dtr && !chr_line.rts);
+    outb(MCR, 0x13);
+    g_assert_true(!chr_line.dtr && !chr_line.rts && !chr_line.brk);
+    outb(LCR, 0x80);
+    outb(RBR, 0);
+    outb(IER, 0);
+    outb(LCR, 0x03);
+    line_is(115200, 8, 1, CHR_PARITY_NONE); /* a divisor of 0 divides nothing */
+}
+
 static void test_transmit(void)
 {
     restart(0);
@@ -327,6 +364,7 @@ int main(int argc, char **argv)
     device_set_prop(uart, "chardev", "chr0", &error_abort);
     g_assert_true(device_realize(uart, NULL, &error_abort));
     g_test_add_func("/serial/registers", test_registers);
+    g_test_add_func("/serial/settings", test_settings);
     g_test_add_func("/serial/transmit", test_transmit);
     g_test_add_func("/serial/back-pressure", test_back_pressure);
     g_test_add_func("/serial/receive", test_receive_one);
