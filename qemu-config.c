@@ -138,7 +138,8 @@ GROUP(memory_opts, "memory", "size", true, memory_desc);
 GROUP(name_opts, "name", "guest", true, name_desc);
 GROUP(boot_opts, "boot-opts", "order", true, boot_desc);
 GROUP(global_opts, "global", "driver", false, global_desc);
-static QemuOptsList realtime_opts = { .name = "realtime", .merge_lists = true, .desc = realtime_desc,
+static QemuOptsList realtime_opts = { .name = "realtime", .merge_lists = true, .merge_ids = true,
+                                      .desc = realtime_desc,
                                       .id_help = "name of a profile; the first is in force at start" };
 GROUP(overcommit_opts, "overcommit", NULL, true, overcommit_desc);
 GROUP(action_opts, "action", NULL, true, action_desc);
@@ -236,6 +237,10 @@ static QemuOpts *read_section(char *line, Error **errp)
     }
     QemuOptsList *list = qemu_find_opts(group, errp);
     if (!list) {
+        return NULL;
+    }
+    if (id && list->merge_lists && !list->merge_ids) {
+        error_setg(errp, "section '%s' takes no id; write [%s]", group, group);
         return NULL;
     }
     QemuOpts *opts = list->merge_lists ? qemu_opts_find(list, id) : NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "qemu/cutils.h"
+#include "qemu/json-names.h"
 
 typedef struct QemuOpt {
     char *key, *value;
@@ -415,6 +416,11 @@ static bool split_text(GArray *pairs, const QemuOptsList *list, const char *text
             continue;
         }
         char *word = qemu_opts_next_word(&p);
+        if (first && !*word) {
+            error_setg(errp, "a value is missing before the first ','");
+            g_free(word);
+            return false;
+        }
         if (is_help_option(word)) {
             *help = true;
         } else if (first && list->implied_opt_name) {
@@ -481,6 +487,7 @@ static bool split_json(GArray *pairs, const char *text, Error **errp)
     json_object *root = json_tokener_parse_ex(tok, text, (int)strlen(text) + 1);
     enum json_tokener_error jerr = json_tokener_get_error(tok);
     size_t end = json_tokener_get_parse_end(tok);
+    g_autofree char *twice = NULL;
     bool ok = false;
 
     if (jerr != json_tokener_success) {
@@ -489,6 +496,8 @@ static bool split_json(GArray *pairs, const char *text, Error **errp)
         error_setg(errp, "invalid JSON at character %zu: something follows the object", end);
     } else if (!json_object_is_type(root, json_type_object)) {
         error_setg(errp, "the JSON value must be an object");
+    } else if ((twice = json_repeated_name(text))) {
+        error_setg(errp, "invalid JSON: parameter '%s' is there twice; leave one out", twice);
     } else {
         ok = json_flatten_object(pairs, NULL, root, errp);
     }
@@ -513,7 +522,17 @@ static bool check_pairs(const QemuOptsList *list, const GArray *pairs, const cha
         const Pair *p = &g_array_index(pairs, Pair, i);
         const QemuOptDesc *d = find_desc(list, p->key);
         if (is_id(list, p->key)) {
-            *id = p->value; /* the last counts */
+            if (list->merge_lists && !list->merge_ids) {
+                error_setg(errp, "invalid parameter 'id': there is one set of these, without a name; "
+                                 "leave it out");
+                return false;
+            }
+            if (*id) {
+                error_setg(errp, "parameter 'id' is given twice, '%s' and '%s'; leave one out", *id,
+                           p->value);
+                return false;
+            }
+            *id = p->value;
         } else if (list->desc && !d) {
             unknown_key(list, p->key, errp);
             return false;

@@ -306,9 +306,9 @@ static bool boot_letters(QemuOpts *opts, const char *key, const char **result, E
     unsigned seen = 0;
 
     for (const char *p = text; p && *p; p++) {
-        if (*p < 'a' || *p > 'p') {
-            error_setg(errp, "-boot %s=%s: '%c' is no boot device; they are the letters a to p",
-                       key, text, *p);
+        if (!strchr("abcdn", *p)) {
+            error_setg(errp, "-boot %s=%s: '%c' is no boot device; they are a and b (floppy), c (disk), "
+                             "d (CD-ROM) and n (network)", key, text, *p);
             return false;
         }
         if (seen & BIT(*p - 'a')) {

@@ -30,6 +30,7 @@ typedef struct QemuOptsList {
     const char *name;             /* of the group: "smp-opts" */
     const char *implied_opt_name; /* key of a first word without '=': "cpus" in "-smp 4" */
     bool merge_lists;             /* several uses without id add up to one set */
+    bool merge_ids;               /* of such a list: sets with an id exist too (else id= is refused) */
     const QemuOptDesc *desc;      /* ends with a NULL name; NULL: any key, judged by the user */
     const char *id_help;          /* what a set's id means; NULL: help does not tell of it */
     QemuOpts *first, *last;       /* private */
@@ -45,13 +46,14 @@ bool id_wellformed(const char *id);
 
 /*
  * Parses text into a set of list: a new one, or the one with the same id (or none) if the list
- * merges. A key the list does not know, a value of the wrong type or an id in use is an error that
- * names it. In a word without '=', KEY means KEY=on and noKEY means KEY=off; "help" and "?" are
+ * merges. A key the list does not know, a value of the wrong type, an id in use or given twice,
+ * or an empty first word before a comma is an error that names it. In a word without '=', KEY means KEY=on and noKEY means KEY=off; "help" and "?" are
  * kept for qemu_opts_has_help(). Of a key given twice the last value counts. After a key of type
  * QEMU_OPT_LIST a word that begins with a digit or '^' goes on with its value.
  */
 QemuOpts *qemu_opts_parse(QemuOptsList *list, const char *text, Error **errp);
-/* The JSON form (single quotes are accepted, as QEMU does): nested members become a.b and a.0. */
+/* The JSON form: nested members become a.b and a.0. A
+ * name that is there twice in an object is an error. */
 QemuOpts *qemu_opts_parse_json(QemuOptsList *list, const char *text, Error **errp);
 /* An empty set. id may be NULL. */
 QemuOpts *qemu_opts_create(QemuOptsList *list, const char *id, Error **errp);

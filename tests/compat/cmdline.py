@@ -45,7 +45,7 @@ def what_is_not_there_is_refused_with_a_reason():
                         (['-curses'], '-display none'), (['-incoming', 'tcp:0:1'], 'migrated'),
                         (['-no-kvm'], '-accel'), (['-localtime'], '-rtc base='), (['-gdb', 'tcp::1'], 'debugger'),
                         (['-machine', 'usb=on'], 'say off'), (['-sandbox', 'on'], 'use off'),
-                        (['-boot', 'order=z'], 'a to p'), (['-boot', 'menu=maybe'], "'on' or 'off'"),
+                        (['-boot', 'order=z'], 'a and b (floppy)'), (['-boot', 'menu=maybe'], "'on' or 'off'"),
                         (['-audio', 'alsa'], 'use none'), (['-smp', '2,clusters=2'], 'no clusters'),
                         (['-option-rom', 'x'], 'leave it out'), (['-preconfig'], 'leave it out'),
                         (['-machine', 'q35'], 'use pc'), (['-machine', 'pc-q35-7.2'], 'use pc'),

@@ -12,7 +12,8 @@ static const QemuOptDesc typed_desc[] = {
 };
 static QemuOptsList typed = { .name = "typed", .implied_opt_name = "name", .desc = typed_desc };
 static QemuOptsList merged = {
-    .name = "merged", .implied_opt_name = "name", .merge_lists = true, .desc = typed_desc
+    .name = "merged", .implied_opt_name = "name", .merge_lists = true, .merge_ids = true,
+    .desc = typed_desc
 };
 static QemuOptsList open_list = { .name = "open", .implied_opt_name = "driver" };
 
@@ -99,10 +100,11 @@ static void test_id(void)
     g_assert_null(qemu_opts_find(&typed, "two"));
     g_assert_null(qemu_opt_get(a, "id"));
     refused(&typed, "z,id=one", "'one' is already in use");
-    /* Of a key given twice the last value counts. */
-    a = parse(&typed, "x,id=two,id=three");
-    g_assert_cmpstr(qemu_opts_id(a), ==, "three");
-    g_assert_null(qemu_opt_get(a, "id"));
+    refused(&typed, "x,id=two,id=three", "'id' is given twice, 'two' and 'three'");
+    refused(&typed, "x,id=two,id=two", "given twice");
+    refused(&typed, "{\"id\":\"two\",\"name\":\"id\",\"id\":\"three\"}", "'id' is there twice");
+    refused(&typed, ",id=two", "before the first ','");
+    g_assert_null(qemu_opts_find(&typed, "two"));
     qemu_opts_reset(&typed);
     g_assert_null(qemu_opts_find(&typed, "one"));
 }
@@ -115,6 +117,9 @@ static void test_merge(void)
     g_assert_cmpstr(qemu_opt_get(o, "name"), ==, "x");
     g_assert_true(parse(&merged, "id=other") != o);
     refused(&merged, "flag=off,num=x", "'x'"); /* all or nothing */
+    merged.merge_ids = false;
+    refused(&merged, "id=more", "'id'");
+    merged.merge_ids = true;
     g_assert_true(qemu_opt_get_bool(o, "flag", false));
     qemu_opts_reset(&merged);
 }
