@@ -28,6 +28,16 @@ void *boot_alloc(BootImage *img, size_t len)
     return p;
 }
 
+/* As boot_alloc(), for sizes that a file has: NULL if the host has not as much. */
+static void *boot_try_alloc(BootImage *img, size_t len)
+{
+    void *p = g_try_malloc(MAX(len, (size_t)1));
+    if (p) {
+        g_ptr_array_add(img->owned, p);
+    }
+    return p;
+}
+
 static bool read_all(int fd, uint8_t *buf, size_t size)
 {
     for (size_t done = 0; done < size;) {
@@ -62,7 +72,12 @@ static const uint8_t *read_fd(BootImage *img, int fd, const char *opt, const cha
                    (unsigned long long)limit);
         return NULL;
     }
-    uint8_t *buf = boot_alloc(img, (size_t)st.st_size);
+    uint8_t *buf = boot_try_alloc(img, (size_t)st.st_size);
+    if (!buf) {
+        error_setg(errp, "%s '%s': the host has no memory for its %lld bytes (free some, or raise its "
+                   "limit, 'ulimit -v')", opt, path, (long long)st.st_size);
+        return NULL;
+    }
     if (!read_all(fd, buf, (size_t)st.st_size)) {
         error_setg_errno(errp, errno, "%s '%s': cannot be read", opt, path);
         return NULL;

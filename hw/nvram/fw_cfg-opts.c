@@ -19,10 +19,6 @@ static bool check_name(const char *name, Error **errp)
                    FW_CFG_MAX_FILE_PATH - 1);
         return false;
     }
-    if (!g_str_has_prefix(name, "opt/")) {
-        warn_report("name '%s' does not begin with 'opt/': it may be one that firmware gives a meaning",
-                    name);
-    }
     return true;
 }
 
@@ -41,11 +37,17 @@ static bool add_one(QemuOpts *opts, void *opaque, Error **errp)
         return false;
     }
     if (string) {
-        return fw_cfg_add_file(opaque, name, string, strlen(string), errp);
+        data = g_strdup(string);
+        len = strlen(string);
+    } else if (!file_read_all(file, FILE_MAX, &data, &len, errp)) {
+        return false;
     }
-    bool ok = file_read_all(file, FILE_MAX, &data, &len, errp) &&
-              fw_cfg_add_file(opaque, name, data, len, errp);
+    bool ok = fw_cfg_add_file(opaque, name, data, len, errp);
     g_free(data);
+    if (ok && !g_str_has_prefix(name, "opt/")) {
+        warn_report("name '%s' does not begin with 'opt/': it may be one that firmware gives a meaning",
+                    name);
+    }
     return ok;
 }
 
