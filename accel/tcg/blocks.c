@@ -30,7 +30,8 @@ bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
     g->map_size = headers + hash + jump + g->arena_size;
     g->map = tcg_map(g->map_size);
     if (!g->map) {
-        error_setg_errno(errp, errno, "cannot allocate %zu MiB for decoded code",
+        error_setg_errno(errp, errno, "cannot allocate %zu MiB for the decoded code of a CPU (give "
+                         "fewer, -smp, or raise the host's limit, 'ulimit -v')",
                          (size_t)(g->map_size / MiB));
         return false;
     }

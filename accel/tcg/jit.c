@@ -612,7 +612,9 @@ static bool cache_map(Jit *j, Error **errp)
         ok = j->rw != MAP_FAILED && j->rx != MAP_FAILED;
     }
     if (!ok) {
-        error_setg_errno(errp, errno, "cannot map %zu MiB for translated code", j->size / (size_t)MiB);
+        error_setg_errno(errp, errno, "cannot map %zu MiB for the translated code of a CPU (make it "
+                         "smaller, -accel tcg,tb-size=, give fewer CPUs, -smp, or raise the host's "
+                         "limits, 'ulimit -v' and 'ulimit -f')", j->size / (size_t)MiB);
     }
     if (fd >= 0) {
         close(fd);
