@@ -88,9 +88,22 @@ bool qapi_check_array(struct json_object *j, const char *name, Error **errp)
     return check_type(j, name, json_type_array, "array", errp);
 }
 
+/* Strings end at a NUL here, so one with a NUL inside would lose what follows. */
+static bool check_string(struct json_object *j, const char *name, const char *what, Error **errp)
+{
+    if (!check_type(j, name, json_type_string, what, errp)) {
+        return false;
+    }
+    if (strlen(json_object_get_string(j)) != (size_t)json_object_get_string_len(j)) {
+        error_setg(errp, "Parameter '%s' must not contain a NUL character", name);
+        return false;
+    }
+    return true;
+}
+
 bool qapi_str_from_json(struct json_object *j, const char *name, char **out, Error **errp)
 {
-    if (!check_type(j, name, json_type_string, "string", errp)) {
+    if (!check_string(j, name, "string", errp)) {
         return false;
     }
     *out = g_strdup(json_object_get_string(j));
@@ -176,7 +189,7 @@ bool qapi_str_array_from_json(struct json_object *j, const char *name, QapiStrAr
     for (size_t i = 0; i < json_object_array_length(j); i++) {
         struct json_object *e = json_object_array_get_idx(j, i);
 
-        if (!check_type(e, name, json_type_string, "array of strings", errp)) {
+        if (!check_string(e, name, "array of strings", errp)) {
             qapi_free_str_array(a);
             return false;
         }

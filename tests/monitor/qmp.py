@@ -63,6 +63,14 @@ def errors_have_class_and_desc():
         assert q.cmd('query-status')['running'] is True
 
 
+def strings_are_not_cut_at_a_nul():
+    with machine() as g:
+        for line in ('\0quit', 'info status\0x', '\0'):
+            g.qmp.send({'execute': 'human-monitor-command', 'arguments': {'command-line': line}})
+            e = g.qmp.reply()['error']
+            assert 'command-line' in e['desc'] and 'NUL' in e['desc'], (line, e)
+
+
 def garbage_harms_nobody():
     with machine() as g:
         q = g.qmp
@@ -444,7 +452,7 @@ def the_human_monitor_through_qmp():
 
 
 try:
-    main(greeting_and_negotiation, errors_have_class_and_desc, garbage_harms_nobody,
+    main(greeting_and_negotiation, errors_have_class_and_desc, strings_are_not_cut_at_a_nul, garbage_harms_nobody,
          input_may_be_split_anywhere, huge_command_is_refused, new_connection_after_the_old_one,
          stop_cont_and_reset_events, stop_and_cont_many_times, quit_ends_with_0,
          sigterm_is_an_orderly_end, cpus_have_real_threads, a_client_that_does_not_read,
