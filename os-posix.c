@@ -23,6 +23,28 @@
 #include "qemu/host-limits.h"
 #include "qemu/thread.h"
 
+/* ---- The first thing ---- */
+
+void os_init_early(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR); /* takes the lowest number that is free */
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0) {
+        /* Nobody to tell: whatever is opened next may be what a message would go to. */
+        for (int std = STDIN_FILENO; std <= STDERR_FILENO; std++) {
+            if (fcntl(std, F_GETFD) < 0) {
+                _exit(1);
+            }
+        }
+    } else {
+        close(fd);
+    }
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 /* ---- Realtime ---- */
 
 static MemLock memory_locked;

@@ -12,6 +12,10 @@ static char *pid_path;
 static void (*terminate_fn)(void);
 static volatile LONG terminated;
 
+void os_init_early(void)
+{
+}
+
 bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **errp)
 {
     if (cfg->enabled) {

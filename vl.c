@@ -2,10 +2,12 @@
 /*
  * Start-up: from the command line to the first guest instruction, as a list of calls; and the end.
  */
+#include <errno.h>
 #include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "accel-choose.h"
 #include "accel/accel.h"
 #include "accel/irqchip.h"
@@ -244,11 +246,26 @@ static void configure_smp(MachineConfig *cfg)
     g_free(text);
 }
 
-static void only_with_kernel(const char *option, const char *value)
+static void only_with(const char *option, const char *value, const char *other, const char *given)
 {
-    if (value && !machine_config.kernel) {
+    if (value && !given) {
         error_loc_push(option, value);
-        error_report("only means something with -kernel");
+        error_report("only means something with %s", other);
+        exit(1);
+    }
+}
+
+static void check_firmware_dirs(void)
+{
+    for (unsigned i = 0; i < args.dirs->len; i++) {
+        const char *dir = args.dirs->pdata[i];
+        struct stat st;
+
+        if (stat(dir, &st) == 0 ? S_ISDIR(st.st_mode) : errno == ENOENT) {
+            continue; /* one that is not there holds no firmware */
+        }
+        error_loc_push("-L", dir);
+        error_report("not a directory; give the one that firmware files lie in");
         exit(1);
     }
 }
@@ -262,6 +279,7 @@ static void configure_machine(void)
     cfg->initrd = either(args.initrd, machine_opts.initrd);
     cfg->append = either(args.append, machine_opts.append);
     cfg->bios = either(args.bios, machine_opts.firmware);
+    check_firmware_dirs();
     g_ptr_array_add(args.dirs, NULL);
     cfg->firmware_dirs = (const char *const *)args.dirs->pdata;
     cfg->defaults = !args.nodefaults;
@@ -283,8 +301,9 @@ static void configure_machine(void)
     cfg->rtc_clock = rtc.clock == RTC_CLOCK_HOST ? CLOCK_TYPE_HOST
                      : rtc.clock == RTC_CLOCK_RT ? CLOCK_TYPE_REALTIME
                                                  : CLOCK_TYPE_VIRTUAL;
-    only_with_kernel("-append", cfg->append);
-    only_with_kernel("-initrd", cfg->initrd);
+    only_with("-append", cfg->append, "-kernel", cfg->kernel);
+    only_with("-initrd", cfg->initrd, "-kernel", cfg->kernel);
+    only_with("-qtest-log", args.qtest_log, "-qtest", args.qtest);
 }
 
 /* ---- Host ---- */
@@ -637,6 +656,7 @@ int main(int argc, char **argv)
 {
     int status;
 
+    os_init_early();
     error_set_progname(argv[0]);
     parse_command_line(argc, argv);
     choose_machine();

@@ -33,6 +33,13 @@ typedef struct RealtimeConfig {
 } RealtimeConfig;
 
 /*
+ * The first thing in main(): a closed standard descriptor becomes /dev/null, so that no file, socket
+ * or pid file gets its number, and with it what is printed; writing beyond the host's limit of file
+ * sizes is an error (EFBIG) and no signal.
+ */
+void os_init_early(void);
+
+/*
  * Does what -realtime asks for: checks everything first (policy, permission, cgroup, seccomp,
  * RLIMIT_MEMLOCK, free memory), warns of what will disturb, then locks memory and records policy
  * and priority, so that every thread made from now on has them. Call it after os_daemonize()

@@ -273,6 +273,23 @@ def messages_name_option_value_and_remedy():
             (['-device', long], ('-device xxx', "x...' is not a valid device")),
             (['-' + long], ('-xxx', 'x...: invalid option')),
             (['-name', f'a,{long[:50000]}={long[:50000]}'], ('-name a,xxx', 'x...')),
+            *[([o, 'id=a,id=b'], (f'{o} id=a,id=b', "'id'", 'leave '))
+              for o in ('-machine', '-accel', '-smp', '-m', '-name', '-boot', '-global', '-realtime', '-overcommit',
+                        '-fw_cfg', '-chardev', '-add-fd', '-mon', '-action', '-rtc', '-icount', '-msg', '-device',
+                        '-object')],
+            (['-device', 'isa-serial,id=a,id=b'], ('isa-serial,id=a,id=b', 'given twice', "'a' and 'b'")),
+            (['-device', '{"driver":"isa-serial","id":"a","id":"b"}'], ("'id' is there twice", 'leave one out')),
+            (['-object', '{"qom-type":"secret","id":"a","data":"x","data":"y"}'], ("'data' is there twice",)),
+            (['-m', 'id=a'], ('-m id=a', "'id'")), (['-name', 'id=a'], ('-name id=a', "'id'")),
+            *[([o, ','], (f'{o} ,', 'missing before')) for o in ('-name', '-realtime', '-boot', '-overcommit',
+                                                                 '-action', '-msg', '-m')],
+            (['-m', ',slots=0'], ('-m ,slots=0', 'missing before')),
+            (['-boot', 'inf'], ('-boot', "'i' is no boot device", 'n (network)')),
+            (['-boot', 'on'], ("'o' is no boot device",)), (['-boot', 'once=e'], ("'e' is no boot device",)),
+            (['-L', '/dev/null'], ('-L /dev/null', 'not a directory')), (['-L', BINARY], ('not a directory',)),
+            (['-qtest-log', '/dev/null'], ('-qtest-log /dev/null', 'only means something with -qtest')),
+            (['-fw_cfg', 'x'], ('-fw_cfg x', 'either file= or string=')),
+            (['-fw_cfg', 'x,file=/no/such'], ('-fw_cfg', '/no/such')),
             (['-append', 'a b ' * 20000], ('-append a b a b', '...: only means something with -kernel'))):
         # The option's place is told once.
         text = refused([*BASE, *args], *words)
