@@ -391,7 +391,7 @@ static bool engine_attend(X86CPU *c, ExitReason *reason)
 static inline bool block_valid(const TcgCpu *t, const TcgBlock *b, uint64_t rip, uint32_t mode)
 {
     uint64_t lin = tcg_code_linear(t, rip);
-    const TlbEntry *e = &t->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = tlb_exec_slot(&t->tlb[TLB_INDEX(lin)], lin);
 
     return b->rip == rip && b->mode == mode && tlb_more(e)->xtag == (lin & TARGET_PAGE_MASK) &&
            (const uint8_t *)(uintptr_t)(lin + e->addend) == b->host && !b->cross &&

@@ -137,7 +137,7 @@ static inline uint64_t ea_moved(X86CPU *c, const Insn *i, uint64_t delta, unsign
 
 static inline const TlbEntry *tlb_slot(const X86CPU *c, uint64_t lin)
 {
-    return &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    return &c->tcg->tlb[TLB_INDEX(lin)];
 }
 /*
  * Handlers of the common case look here for a host address and, finding none, begin again as the

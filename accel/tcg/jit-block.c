@@ -6,6 +6,7 @@
  * block they move to the host's registers when an instruction wants them there. A backward pass says
  * which flags are still wanted at each place, so that most of our own compares need save nothing.
  */
+#include <glib.h>
 #include "accel/tcg/jit.h"
 #include "qemu/log.h"
 
@@ -196,7 +197,20 @@ JitStub *jit_stub_interp(JitCtx *x)
 
 void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc)
 {
-    s->rel[s->nrel++] = emit_jcc(&x->e, cc, NULL);
+    uint8_t *rel = emit_jcc(&x->e, cc, s->at);
+
+    if (!s->at) {
+        g_assert(s->nrel < ARRAY_SIZE(s->rel));
+        s->rel[s->nrel++] = rel;
+    }
+}
+
+void jit_stub_begin(JitCtx *x, JitStub *s)
+{
+    s->at = emit_here(&x->e);
+    for (unsigned i = 0; i < s->nrel; i++) {
+        emit_patch(&x->e, s->rel[i], s->at);
+    }
 }
 
 /* The interpreter does not need EFLAGS, only what is wanted in memory. */
@@ -223,9 +237,7 @@ static void stub_emit(JitCtx *x, JitStub *s)
 {
     Emit *e = &x->e;
 
-    for (unsigned i = 0; i < s->nrel; i++) {
-        emit_patch(e, s->rel[i], emit_here(e));
-    }
+    jit_stub_begin(x, s);
     jit_xmm_spill(x, s->before.dirty);
     jit_x87_note(x, &s->before);
     interp_arguments(x, s->index, JIT_CALL_SLOW);
@@ -415,7 +427,7 @@ static void insn_emit(JitCtx *x)
     }
     for (unsigned i = first; i < x->nstub; i++) {
         x->stub[i].after = x->s;
-        if (x->stub[i].kind != STUB_PROBE) {
+        if (!x->stub[i].resume) {
             x->stub[i].resume = emit_here(&x->e);
         }
     }
@@ -462,6 +474,10 @@ static bool block_emit(JitCtx *x)
             stub_emit_code_hit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_PROBE) {
             jit_stub_probe_emit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_WAY) {
+            jit_stub_way_emit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_JUMP) {
+            jit_stub_jump_emit(x, &x->stub[i]);
         } else {
             stub_emit(x, &x->stub[i]);
         }

@@ -132,35 +132,55 @@ unsigned jit_exit_live(JitCtx *x)
 
 /* ---- Exits ---- */
 
+static void jump_try(JitCtx *x, JitStub *s, int32_t at, int32_t pop);
+
 void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
 {
+    JitStub *second = NULL;
     Emit *e = &x->e;
 
     emit_mov32_rr(e, H_DX, H_CX);
     emit_shift_imm(e, false, 5, H_DX, 12);
     emit_op_rr(e, false, 0x33, H_DX, H_CX);
-    emit_alu_imm(e, false, 4, H_DX, (1 << JIT_JUMP_BITS) - 1);
-    emit_shift_imm(e, false, 4, H_DX, 5);
+    emit_alu_imm(e, false, 4, H_DX, (1 << (JIT_JUMP_BITS - 1)) - 1);
+    emit_shift_imm(e, false, 4, H_DX, 6);
     emit_op_rm(e, true, 0x03, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_JUMP));
     emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
     /* The whole of RIP is compared, so what is not canonical never matches. */
-    emit_op_rm(e, true, 0x39, H_CX, H_DX, offsetof(JitJump, rip));
     if (stub) {
-        jit_stub_jcc(x, stub, CC_NZ);
-    } else {
-        emit_jcc(e, CC_NZ, x->j->jump_miss);
+        second = jit_stub(x, STUB_JUMP);
+        second->miss = stub;
+        second->disp = pop;
     }
-    emit_op_rm(e, true, 0x39, H_AX, H_DX, offsetof(JitJump, epoch));
-    if (stub) {
-        jit_stub_jcc(x, stub, CC_NZ);
-    } else {
-        emit_jcc(e, CC_NZ, x->j->jump_miss);
+    jump_try(x, second, 0, pop);
+    x->ended = true;
+}
+
+/* The jump cache's entry at RDX + at, if it is for RCX and epoch RAX; else to the stub, or to common code. */
+static void jump_try(JitCtx *x, JitStub *s, int32_t at, int32_t pop)
+{
+    static const int32_t offset[] = { offsetof(JitJump, rip), offsetof(JitJump, epoch) };
+    static const uint8_t reg[] = { H_CX, H_AX };
+    Emit *e = &x->e;
+
+    for (unsigned n = 0; n < 2; n++) {
+        emit_op_rm(e, true, 0x39, reg[n], H_DX, at + offset[n]);
+        if (s) {
+            jit_stub_jcc(x, s, CC_NZ);
+        } else {
+            emit_jcc(e, CC_NZ, x->j->jump_second);
+        }
     }
     if (pop) {
         emit_lea(e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
     }
-    emit_jmp_mem(e, H_DX, offsetof(JitJump, code));
-    x->ended = true;
+    emit_jmp_mem(e, H_DX, at + (int32_t)offsetof(JitJump, code));
+}
+
+void jit_stub_jump_emit(JitCtx *x, JitStub *s)
+{
+    jit_stub_begin(x, s);
+    jump_try(x, s->miss, sizeof(JitJump), s->disp);
 }
 
 /* Prepares exit n: what its jump, whose displacement is at rel, leads to. */

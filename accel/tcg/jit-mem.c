@@ -43,16 +43,18 @@ void jit_ea_to(JitCtx *x, const Insn *i, unsigned to)
 /* The same for the bytes from RCX + lo to RCX + hi - 1, all in one page. */
 static void probe_range(JitCtx *x, JitStub *s, int32_t lo, int32_t hi, bool write)
 {
+    int32_t tag = write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag);
     Emit *e = &x->e;
+    JitStub *way;
 
     if (lo) {
         emit_lea(e, false, H_AX, H_CX, H_NONE, 0, lo);
     } else {
         emit_mov32_rr(e, H_AX, H_CX);
     }
-    /* Index times the size of an entry, 32 bytes. */
-    emit_shift_imm(e, false, 5, H_AX, TARGET_PAGE_BITS - 5);
-    emit_alu_imm(e, false, 4, H_AX, (int32_t)((TLB_ENTRIES - 1) << 5));
+    /* Number of the set times its size, 64 bytes. */
+    emit_shift_imm(e, false, 5, H_AX, TARGET_PAGE_BITS - 6);
+    emit_alu_imm(e, false, 4, H_AX, (int32_t)((TLB_SETS - 1) << 6));
     emit_op_rm(e, true, 0x03, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
     if (hi > 1) {
         emit_lea(e, true, H_DX, H_CX, H_NONE, 0, hi - 1);
@@ -60,10 +62,26 @@ static void probe_range(JitCtx *x, JitStub *s, int32_t lo, int32_t hi, bool writ
         emit_mov_rr(e, H_DX, H_CX);
     }
     emit_alu_imm(e, true, 4, H_DX, (int32_t)TARGET_PAGE_MASK);
-    emit_op_rm(e, true, 0x3b, H_DX, H_AX,
-               write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag));
-    jit_stub_jcc(x, s, CC_NZ);
+    emit_op_rm(e, true, 0x3b, H_DX, H_AX, tag);
+    way = jit_stub(x, STUB_WAY);
+    jit_stub_jcc(x, way, CC_NZ);
+    way->miss = s;
+    way->disp = tag;
     emit_op_rm(e, true, 0x03, H_CX, H_AX, offsetof(TlbEntry, addend));
+    way->resume = emit_here(e);
+}
+
+/* The second entry of the set: RAX is the first, RCX the address, RDX its page. */
+void jit_stub_way_emit(JitCtx *x, JitStub *s)
+{
+    Emit *e = &x->e;
+
+    emit_patch(e, s->rel[0], emit_here(e));
+    emit_alu_imm(e, true, 0, H_AX, sizeof(TlbEntry));
+    emit_op_rm(e, true, 0x3b, H_DX, H_AX, s->disp);
+    jit_stub_jcc(x, s->miss, CC_NZ);
+    emit_op_rm(e, true, 0x03, H_CX, H_AX, offsetof(TlbEntry, addend));
+    emit_jmp(e, s->resume);
 }
 
 void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access)
@@ -146,7 +164,7 @@ void jit_stub_probe_emit(JitCtx *x, JitStub *s)
     const JitAccess *m = &x->mem[s->index];
     Emit *e = &x->e;
 
-    emit_patch(e, s->rel[0], emit_here(e));
+    jit_stub_begin(x, s);
     if (m->leads) {
         jit_groups_forget(x, (uint8_t)(1u << m->slot));
     }
@@ -233,4 +251,4 @@ void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
     s->disp = disp;
 }
 
-_Static_assert(sizeof(TlbEntry) == 32, "the probe shifts by the size of an entry");
+_Static_assert(sizeof(TlbEntry) == 32, "the probe shifts by the size of two entries");

@@ -6,7 +6,7 @@
  * fault, page crossing), is one instruction of the interpreter, which stays the only place where
  * such things are decided. docs/devel/translator.md.
  *
- * Files: jit.c (cache, entry and exit, chains), jit-block.c (a block and its flags), jit-exit.c (its exits),
+ * Files: jit.c (cache, chains), jit-run.c (entry and exit, jump cache), jit-block.c (a block and its flags), jit-exit.c (its exits),
  * jit-insn.c (instructions), jit-mem.c (memory operands), jit-group.c (which of them share a probe), jit-flow.c (control flow), jit-simd.c
  * (vector instructions), jit-x87.c (x87), jit-sys.c (of kernels),
  * jit-stats.c (for query-jit), emit.c (encoder).
@@ -68,7 +68,7 @@ typedef struct JitJump {
     uint64_t rip;
     uint64_t epoch;      /* 0: none */
     const uint8_t *code;
-    uint64_t pad;        /* 32 bytes: the index is shifted by 5 */
+    uint64_t pad;        /* 32 bytes; two make a set, the first is the newer */
 } JitJump;
 
 /* What of an instruction is given to the interpreter: index, mnemonic, and whether it is a slow
@@ -93,7 +93,7 @@ typedef struct JitJump {
 #define FLAGS_HOST BIT(0) /* EFLAGS */
 #define FLAGS_MEM  BIT(1) /* X86CPU.cc */
 
-#define JIT_MAX_STUBS 256
+#define JIT_MAX_STUBS 400
 
 /* State at a point of the block that a stub must spill or restore. */
 typedef struct JitState {
@@ -104,7 +104,11 @@ typedef struct JitState {
 
 /* Interpret and resume; interpret and leave; see whether stored bytes were code; probe for this access
  * alone. */
-typedef enum StubKind { STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT, STUB_PROBE } StubKind;
+typedef enum StubKind {
+    STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT, STUB_PROBE,
+    STUB_WAY,  /* the second entry of the TLB's set */
+    STUB_JUMP, /* the second entry of the jump cache's */
+} StubKind;
 typedef struct JitStub {
     StubKind kind;
     uint8_t *rel[6];     /* jumps that lead here */
@@ -114,7 +118,8 @@ typedef struct JitStub {
     int32_t disp;        /* STUB_CODE_HIT: where, from RCX (RAX if neutral) */
     bool neutral;        /* STUB_CODE_HIT: EFLAGS hold flags that are wanted */
     JitState before, after;
-    struct JitStub *miss; /* STUB_PROBE: where to go then */
+    struct JitStub *miss; /* STUB_PROBE, STUB_WAY, STUB_JUMP: where to go then */
+    const uint8_t *at;   /* where it is, once it is emitted */
     const uint8_t *resume;
 } JitStub;
 
@@ -154,7 +159,7 @@ typedef struct JitCtx {
     uint8_t *exit_again_rel[2]; /* guarded exits: to be linked anew */
     uint8_t *csr_rel, *x87_rel;
     const uint8_t *csr_resume, *x87_resume;
-    JitStub stub[JIT_MAX_STUBS];
+    JitStub stub[JIT_MAX_STUBS + 2 * BLOCK_MAX_INSNS]; /* stubs have some themselves */
     unsigned nstub;
     uint8_t *entry_rel[5];
     unsigned nentry;
@@ -181,6 +186,7 @@ struct Jit {
     const uint8_t *interp_last;  /* the same, for the last instruction: jumped to */
     const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
+    const uint8_t *jump_second;  /* RCX: RIP, RAX: epoch, RDX: first entry of a set that has it not */
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
     const uint8_t *x87_enter;    /* the same */
     Insn one[2];                 /* the instruction under interpretation, and an end record */
@@ -250,6 +256,8 @@ void jit_put(JitCtx *x, unsigned g, unsigned h);
 JitStub *jit_stub_interp(JitCtx *x);
 JitStub *jit_stub(JitCtx *x, StubKind kind);
 void jit_stub_jcc(JitCtx *x, JitStub *s, unsigned cc);
+/* s stands here. */
+void jit_stub_begin(JitCtx *x, JitStub *s);
 /* X86CPU.cc to EFLAGS and back. They clobber RAX. */
 void jit_flags_load(Emit *e);
 void jit_flags_store(Emit *e);
@@ -270,6 +278,7 @@ void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop);
 void jit_settle(JitCtx *x);
 void jit_settle_vectors(JitCtx *x);
 void jit_exit_stubs_emit(JitCtx *x);
+void jit_stub_jump_emit(JitCtx *x, JitStub *s);
 /* Of bytes that a block depends on without holding them. */
 uint32_t jit_peek_sum(const uint8_t *p, uint32_t len);
 /* Arithmetic flags wanted at the block's direct exits; liveness begins with it. */
@@ -312,6 +321,7 @@ Insn jit_stack_address(const JitCtx *x, int32_t by);
 void jit_groups_forget(JitCtx *x, uint8_t span);
 /* Out-of-line part of jit_mem(). */
 void jit_stub_probe_emit(JitCtx *x, JitStub *s);
+void jit_stub_way_emit(JitCtx *x, JitStub *s);
 
 /* jit-insn.c, jit-high.c, jit-flow.c, jit-simd.c: true if the instruction was translated. */
 bool jit_integer(JitCtx *x);
@@ -338,7 +348,18 @@ bool jit_x87_load(X86CPU *c);
 /* jit-block.c: translates tb; NULL if there is no room or nothing in it is worth it. */
 JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);
 
-/* ---- jit.c, for the engine ---- */
+/* ---- jit-run.c ---- */
+#define JIT_HEAD_ROOM 4096 /* bytes for common code */
+void jit_common_emit(Jit *j);
+/* The two entries of the jump cache that may be for rip. */
+JitJump *jit_jump_set(Jit *j, uint64_t rip);
+/*
+ * What an entry of the jump cache depends on besides RIP: the mode, and the version of the address
+ * space, which grows with each flush that may concern code (mmu-flush.c).
+ */
+uint64_t jit_epoch(X86CPU *c);
+
+/* ---- jit.c and jit-run.c, for the engine ---- */
 extern _Atomic uint64_t tcg_jit_cache_size; /* bytes for each vCPU */
 extern bool tcg_jit_enabled;
 /* RFLAGS are exact even at a fault, where the flags that nobody will read are else left as they

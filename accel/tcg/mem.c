@@ -256,7 +256,7 @@ static unsigned parts_make(X86CPU *c, const Insn *i, uint64_t lin, unsigned len,
 /* The entry for [lin, lin+size) of a mode other than the current one's, as tlb.h does. */
 static inline const TlbEntry *mode_entry(const X86CPU *c, uint64_t lin, unsigned mode)
 {
-    return &c->tcg->mmu->table[mode][(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    return &c->tcg->mmu->table[mode][TLB_INDEX(lin)];
 }
 
 uint64_t mem_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size, unsigned mode)
@@ -348,7 +348,7 @@ void tcg_st_sys(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned siz
 
 void tcg_ld_buf(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
 {
-    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
     Part p[2];
 
     if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->rtag)) {
@@ -363,7 +363,7 @@ void tcg_ld_buf(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
 
 void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigned len)
 {
-    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
     Part p[2];
 
     if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->wtag &&
@@ -413,7 +413,7 @@ static void *rmw_ready(X86CPU *c, uint8_t *host, RAMBlock *rb, _Atomic uint64_t 
 
 void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
 {
-    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
     Part p[2];
     unsigned n;
 

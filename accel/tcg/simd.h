@@ -193,7 +193,7 @@ const void *simd_load_slow(X86CPU *c, const Insn *i, uint64_t lin, unsigned size
 static inline const void *simd_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size,
                                     void *buf)
 {
-    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
     if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->rtag)) {
         return (const void *)(lin + e->addend);
     }
@@ -205,7 +205,7 @@ void simd_store(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
 /* Stores 16 or 32 bytes straight into RAM if the TLB allows; the rules are those of tlb.h. */
 static inline bool simd_store_direct(X86CPU *c, uint64_t lin, const void *buf, unsigned size)
 {
-    const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
     if (((lin + size - 1) & TARGET_PAGE_MASK) != e->wtag ||
         atomic_load_explicit(e->code_map, memory_order_relaxed) != 0) {
         return false;

@@ -12,6 +12,13 @@
 
 #define TLB_BITS    13
 #define TLB_ENTRIES (1u << TLB_BITS)
+/*
+ * Two entries a page may be in, side by side in one cache line. Fast paths look into the first; what is
+ * filled goes there, and what was there becomes the second.
+ */
+#define TLB_SETS (TLB_ENTRIES / 2)
+/* Number of the first entry for a page. */
+#define TLB_INDEX(lin) ((unsigned)((lin) >> TARGET_PAGE_BITS) % TLB_SETS * 2)
 #define TLB_INVALID 1ull /* has an offset bit set, so no page address equals it */
 /* Added to a page address: the access is allowed, but only the slow half may make it (MMIO, ROM,
  * data breakpoint). */
@@ -47,6 +54,12 @@ static inline TlbMore *tlb_more(const TlbEntry *e)
     return (TlbMore *)((uintptr_t)e + offsetof(TlbTable, more));
 }
 _Static_assert(sizeof(TlbEntry) == sizeof(TlbMore), "tlb_more() adds a constant");
+
+/* Of the two entries at e, the one to fetch from. */
+static inline const TlbEntry *tlb_exec_slot(const TlbEntry *e, uint64_t lin)
+{
+    return likely(tlb_more(e)->xtag == (lin & TARGET_PAGE_MASK)) ? e : e + 1;
+}
 
 /* size bytes at lin, in e's page, were stored, and there is code in the page. */
 static inline void tlb_code_hit(const TlbEntry *e, uint64_t lin, unsigned size)
@@ -145,7 +158,7 @@ typedef uint64_t guest64 __attribute__((aligned(1), may_alias));
 #define TCG_DEFINE_ACCESS(bits, type)                                                              \
     static inline type tcg_ld##bits(X86CPU *c, const Insn *i, uint64_t lin)                        \
     {                                                                                              \
-        const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];           \
+        const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];                                           \
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->rtag)) {                    \
             return *(volatile guest##bits *)(lin + e->addend);                                     \
         }                                                                                          \
@@ -153,7 +166,7 @@ typedef uint64_t guest64 __attribute__((aligned(1), may_alias));
     }                                                                                              \
     static inline void tcg_st##bits(X86CPU *c, const Insn *i, uint64_t lin, type v)                \
     {                                                                                              \
-        const TlbEntry *e = &c->tcg->tlb[(lin >> TARGET_PAGE_BITS) & (TLB_ENTRIES - 1)];           \
+        const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];                                           \
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->wtag &&                     \
                    atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {                \
             *(volatile guest##bits *)(lin + e->addend) = v;                                        \

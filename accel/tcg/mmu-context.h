@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A TLB context and its entries, shared by mmu.c (look-up, filling) and mmu-flush.c. */
+#ifndef ACCEL_TCG_MMU_CONTEXT_H
+#define ACCEL_TCG_MMU_CONTEXT_H
+
+#include "accel/tcg/mmu.h"
+
+#define MMU_CONTEXTS 8
+#define NO_PCID      UINT32_MAX
+#define LARGE_FILTER 4096 /* bits */
+
+struct MmuContext {
+    struct TcgMmu *m;
+    uint32_t version;      /* of user code mappings */
+    uint32_t pcid;
+    uint32_t age;          /* of the last switch to it */
+    uint32_t nfill;
+    bool large_filtered;   /* the filter is not empty */
+    uint8_t ready;         /* BIT(mode): its table says that it is empty */
+    uint64_t large_filter[LARGE_FILTER / 64]; /* hashes of the large pages that have entries */
+    uint16_t fill[TLB_MODES * TLB_ENTRIES];
+    TlbTable table[TLB_MODES];
+};
+
+static inline void tlb_entry_clear(TlbEntry *e)
+{
+    e->rtag = e->wtag = tlb_more(e)->xtag = TLB_INVALID;
+}
+
+/* The page an entry is for; TLB_INVALID: none. */
+static inline uint64_t tlb_entry_page(const TlbEntry *e)
+{
+    uint64_t xtag = tlb_more(e)->xtag;
+    uint64_t tag = e->rtag != TLB_INVALID ? e->rtag : xtag != TLB_INVALID ? xtag : e->wtag;
+
+    return tag == TLB_INVALID ? TLB_INVALID : tag & TARGET_PAGE_MASK;
+}
+
+/* mmu-flush.c, all on the vCPU's own thread */
+/*
+ * A write tag of a block whose writers are tracked goes: what was written through it since the
+ * tracker last cleared the page's bit is reported now (ram_dirty_set_flush_hook()).
+ */
+void tlb_entry_report_dirty(const TlbEntry *e);
+/* Another version of code mappings: of a context, and of supervisor mode (mmu_code_version()). */
+uint32_t mmu_version_new(struct TcgMmu *m);
+void mmu_version_kernel_new(struct TcgMmu *m);
+/* lin has an entry that is part of a page of 2^bits bytes. */
+void mmu_large_note(MmuContext *x, uint64_t lin, unsigned bits);
+/* Every entry but the global ones, or those too. */
+void mmu_context_flush(MmuContext *x, bool global);
+
+#endif
