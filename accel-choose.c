@@ -42,25 +42,46 @@ void accel_check_name(const char *name)
 }
 
 /* Messages about a choice begin with the option that made it. g_free() takes the value. */
-static char *choice_loc_push(const AccelChoice *a)
+static char *choice_loc_push(const AccelChoice *a, bool given)
 {
     bool machine = qemu_opt_get(qemu_find_opts_singleton("machine"), "accel");
-    char *text = a->opts ? qemu_opts_text(a->opts) : machine ? g_strconcat("accel=", a->name, NULL) : NULL;
+    char *text = a->opts    ? qemu_opts_text(a->opts)
+                 : !given   ? g_strdup(a->name) /* as if it had been said */
+                 : machine  ? g_strconcat("accel=", a->name, NULL)
+                            : NULL;
 
-    error_loc_push(a->opts ? "-accel" : machine ? "-machine" : "-enable-kvm", text);
+    error_loc_push(a->opts || !given ? "-accel" : machine ? "-machine" : "-enable-kvm", text);
     return text;
 }
 
-/* What was asked for, or tcg; the names are known. *given: for opts_free_accels(). */
+/*
+ * Nothing was asked for. The first that there is; a machine without a CPU needs none. tcg if there is
+ * none, as it says why.
+ */
+static const AccelChoice *accel_default(void)
+{
+    static const AccelChoice tcg[] = { { .name = (char *)"tcg" }, {} };
+    static const AccelChoice kvm[] = { { .name = (char *)"kvm" }, {} };
+    static const AccelChoice qtest[] = { { .name = (char *)"qtest" }, {} };
+
+    if (tcg_accel_ops.available()) {
+        return tcg;
+    }
+    if (kvm_accel_ops.available()) {
+        return kvm;
+    }
+    return current_machine->default_cpu ? tcg : qtest;
+}
+
+/* What was asked for, or the default; the names are known. *given: for opts_free_accels(). */
 static const AccelChoice *accel_list(bool enable_kvm, AccelChoice **given)
 {
-    static const AccelChoice otherwise[] = { { .name = (char *)"tcg" }, {} };
     const AccelChoice *list;
 
     opts_parse_accels(enable_kvm, given, &error_fatal);
-    list = (*given)[0].name ? *given : otherwise;
+    list = (*given)[0].name ? *given : accel_default();
     for (const AccelChoice *a = list; a->name; a++) {
-        char *text = choice_loc_push(a);
+        char *text = choice_loc_push(a, list == *given);
 
         accel_find(a->name);
         error_loc_pop();
@@ -149,7 +170,7 @@ void accel_choose(bool enable_kvm)
     bool done = false;
 
     for (const AccelChoice *a = list; a->name && !done; a++) {
-        char *text = choice_loc_push(a);
+        char *text = choice_loc_push(a, list == given);
 
         done = try_choice(a, a == list);
         error_loc_pop();

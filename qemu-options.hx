@@ -47,7 +47,7 @@ Choose the machine and its properties. Several uses add up.
 @group accel
 > choose an accelerator ('-accel help' lists them);
 > given again, the next is tried if the one before fails
-Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used. "-accel NAME,help" lists its properties.
+Choose how guest code is run: kvm (the host's processor), tcg (in software) or qtest (not at all; for tests of devices). May be given several times: the first that works is used. Without it: tcg, or kvm in a program that was built without tcg. Both need an x86-64 host. "-accel NAME,help" lists its properties.
 
 * thread=multi: tcg: each CPU has a thread of its own, and nothing else can be had: single is refused.
 * one-insn=on|off: tcg: interpret every instruction, translate nothing. Off if left out.

@@ -76,7 +76,10 @@ GPtrArray *qom_types(void)
         { "memory-backend", "object" },
     };
     static const AccelOps *const accels[] = {
-        &tcg_accel_ops, &qtest_accel_ops,
+        &qtest_accel_ops,
+#ifdef CONFIG_TCG
+        &tcg_accel_ops,
+#endif
 #ifdef CONFIG_KVM
         &kvm_accel_ops,
 #endif

@@ -64,6 +64,15 @@ const char *latency_kind_name(unsigned kind)
 
 /* ---- Clock ---- */
 
+static uint64_t monotonic_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * NANOSECONDS_PER_SECOND + (uint64_t)ts.tv_nsec;
+}
+
+#ifdef __x86_64__
 static bool file_has(const char *path, const char *word)
 {
     char buf[4096];
@@ -77,27 +86,21 @@ static bool file_has(const char *path, const char *word)
     return strstr(buf, word) != NULL;
 }
 
-static uint64_t monotonic_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * NANOSECONDS_PER_SECOND + (uint64_t)ts.tv_nsec;
-}
-
 /*
  * The kernel uses the TSC as its own clock source only where it ticks at one rate in every state and
  * is the same on all CPUs; the flags say so of CPUs (the first is in the first 4 KiB).
  */
 static bool tsc_is_trusted(void)
 {
-#ifdef __x86_64__
     return file_has("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc") &&
            file_has("/proc/cpuinfo", "constant_tsc") && file_has("/proc/cpuinfo", "nonstop_tsc");
-#else
-    return false;
-#endif
 }
+#else
+static bool tsc_is_trusted(void)
+{
+    return false;
+}
+#endif
 
 void latency_init(void)
 {

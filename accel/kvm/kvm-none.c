@@ -3,10 +3,16 @@
 #include <stdlib.h>
 #include "accel/accel.h"
 
+#ifdef CONFIG_TCG
+#define USE_TCG "; use -accel tcg"
+#else
+#define USE_TCG ""
+#endif
+
 static bool none_init(struct QemuOpts *opts, Error **errp)
 {
     error_setg(errp, "cannot use KVM: this program was built without it (x86-64 Linux with the "
-                     "kernel's headers, and -Dkvm=enabled, are needed); use -accel tcg");
+                     "kernel's headers, and -Dkvm=enabled, are needed)" USE_TCG);
     return false;
 }
 

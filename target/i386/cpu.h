@@ -290,7 +290,7 @@ int64_t x86_tsc_to_monotonic(const X86CPU *cpu, uint64_t tsc);
 #define X86_APIC_BUS_HZ 1000000000u
 /* kHz -> X86CPU.tsc_mult. */
 uint64_t x86_tsc_mult(uint32_t khz);
-/* The host's TSC frequency in kHz; measures for a few ms at the first call (HELPER_ONLY). */
+/* The host's TSC frequency in kHz; measures for a few ms at the first call (HELPER_ONLY). 0: it has none. */
 uint32_t x86_host_tsc_khz(void);
 
 #endif

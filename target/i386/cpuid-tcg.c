@@ -8,8 +8,6 @@
  * calibration and always runs (tsc-deadline, arat), a TSC known to be constant and synchronised
  * (invtsc, tsc-adjust), string moves that are one instruction to interpret (erms, fsrm).
  */
-#include <cpuid.h>
-#include <string.h>
 #include "target/i386/cpuid.h"
 
 #define TCG_TSC_KHZ 1000000u
@@ -65,27 +63,6 @@ static const uint32_t always[FEAT_WORDS] = {
     [FEAT_ARCH_CAP] = ~0u,
 };
 
-static void host_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t r[4])
-{
-    memset(r, 0, 4 * sizeof(r[0]));
-    if (leaf <= (uint32_t)__get_cpuid_max(leaf & 0x80000000u, NULL)) {
-        __cpuid_count(leaf, subleaf, r[0], r[1], r[2], r[3]);
-    }
-}
-
-/* XCR0's SSE and AVX bits: the host's kernel saves YMM registers. */
-static bool host_saves_ymm(void)
-{
-    uint32_t r[4], lo, hi;
-
-    host_cpuid(1, 0, r);
-    if (!(r[2] & CPUID_1_ECX_OSXSAVE)) {
-        return false;
-    }
-    __asm__("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-    return (lo & (XSTATE_SSE | XSTATE_AVX)) == (XSTATE_SSE | XSTATE_AVX);
-}
-
 static uint32_t host_word(FeatureWord w)
 {
     const uint32_t needs_ymm = CPUID_1_ECX_AVX | CPUID_1_ECX_FMA | CPUID_1_ECX_F16C;
@@ -93,13 +70,13 @@ static uint32_t host_word(FeatureWord w)
 
     switch (w) {
     case FEAT_1_ECX:
-        host_cpuid(1, 0, r);
-        return host_saves_ymm() ? r[2] : r[2] & ~needs_ymm;
+        x86_host_cpuid(1, 0, r);
+        return x86_host_saves_ymm() ? r[2] : r[2] & ~needs_ymm;
     case FEAT_7_0_EBX:
-        host_cpuid(7, 0, r);
-        return host_saves_ymm() ? r[1] : r[1] & ~CPUID_7_0_EBX_AVX2;
+        x86_host_cpuid(7, 0, r);
+        return x86_host_saves_ymm() ? r[1] : r[1] & ~CPUID_7_0_EBX_AVX2;
     case FEAT_8000_0001_ECX:
-        host_cpuid(0x80000001, 0, r);
+        x86_host_cpuid(0x80000001, 0, r);
         return r[2];
     default:
         return 0;
@@ -125,7 +102,7 @@ const X86CpuBackend x86_tcg_backend = {
     .name = "TCG",
     .supported = tcg_supported,
     .defaults = tcg_defaults,
-    .host_cpuid = host_cpuid,
+    .host_cpuid = x86_host_cpuid,
     .default_tsc_khz = tcg_tsc_khz,
     .tsc_constant = true,
 };

@@ -214,6 +214,11 @@ typedef struct X86CpuBackend {
     bool tsc_constant;
 } X86CpuBackend;
 
+/* A leaf of the host's own CPUID; all 0 beyond its last leaf, and on hosts that are not x86-64. RT_SAFE. */
+void x86_host_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t regs[4]);
+/* RT_SAFE. Does the host's kernel save YMM registers, so that AVX can be used? */
+bool x86_host_saves_ymm(void);
+
 void x86_cpu_set_backend(const X86CpuBackend *b);
 const X86CpuBackend *x86_cpu_backend(void);
 extern const X86CpuBackend x86_tcg_backend;
