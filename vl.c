@@ -396,7 +396,7 @@ static void setup_log(void)
     if (args.log_filter) {
         qemu_log_filter_parse(args.log_filter, &error_fatal);
     }
-    if (args.log_file) {
+    if (args.log_file && mask) { /* else nothing comes, and what the file holds stays */
         qemu_log_open(args.log_file, &error_fatal);
     }
     if (mask) {

@@ -39,7 +39,9 @@ static struct {
     atomic_bool stuck; /* whoever reads the log takes nothing: waiting for room is no use */
     atomic_bool quit;
     bool running;
+    bool told; /* that the file takes nothing */
     int fd;
+    char *path; /* of -D; NULL: stderr */
 } ring = { .fd = STDERR_FILENO };
 
 enum { LOG_WAKE_DATA = 1, LOG_WAKE_FLUSH = 2, LOG_WAKE_QUIT = 4 };
@@ -169,6 +171,16 @@ static bool wait_writable(void)
     }
 }
 
+/* The log is lost, which is worth one line where there is another place for it. */
+static void tell_failure(int err)
+{
+    if (!ring.told && ring.path) {
+        ring.told = true;
+        error_report("-D %s: cannot write the log: %s; messages are lost until it can be written again",
+                     ring.path, err ? g_strerror(err) : "nothing was taken");
+    }
+}
+
 static void write_all(const char *text, size_t len)
 {
     struct stat st;
@@ -184,7 +196,8 @@ static void write_all(const char *text, size_t len)
         }
         atomic_store(&ring.stuck, false);
         if (n <= 0) {
-            return; /* the disk is full, or the terminal gone: nothing left to tell it to */
+            tell_failure(n < 0 ? errno : 0);
+            return;
         }
         text += n;
         len -= n;
@@ -293,10 +306,12 @@ bool qemu_log_open(const char *path, Error **errp)
         g_free(name);
         return false;
     }
-    g_free(name);
     if (ring.fd != STDERR_FILENO) {
         close(ring.fd);
     }
+    g_free(ring.path);
+    ring.path = name;
+    ring.told = false;
     ring.fd = fd;
     return true;
 }
@@ -352,5 +367,7 @@ void qemu_log_close(void)
     if (ring.fd != STDERR_FILENO) {
         close(ring.fd);
         ring.fd = STDERR_FILENO;
+        g_free(ring.path);
+        ring.path = NULL;
     }
 }
