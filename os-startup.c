@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os-internal.h"
@@ -129,6 +130,46 @@ static QEMU_NORETURN void startup_end(bool command_gone)
         } else {
             error_report("terminated by signal %s while %s", signal_name(os_termination_signal()),
                          startup_step);
+        }
+    }
+    _exit(1);
+}
+
+/* Whoever holds the lock does not hold it for long, unless it is the thread that is interrupted. */
+static bool files_lock_soon(void)
+{
+    const struct timespec nap = { .tv_nsec = 1000000 };
+
+    for (int i = 0; i < 100; i++) {
+        if (qemu_mutex_trylock(&files_lock)) {
+            return true;
+        }
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
+void os_end_at_once(const char *text) NO_TSA
+{
+    static atomic_flag ending = ATOMIC_FLAG_INIT;
+    struct pollfd err = { .fd = STDERR_FILENO, .events = POLLOUT };
+    void (*restore)(void) = atomic_load(&restore_terminal);
+
+    if (atomic_flag_test_and_set(&ending)) {
+        for (;;) {
+            pause(); /* another thread is at it */
+        }
+    }
+    if (restore) {
+        restore();
+    }
+    if (poll(&err, 1, 0) == 1 && (err.revents & POLLOUT) &&
+        write(STDERR_FILENO, text, strlen(text)) < 0) {
+        /* Nobody else to tell. */
+    }
+    if (files_lock_soon() && files && files_owner == getpid()) {
+        for (unsigned i = 0; i < files->len; i++) {
+            unlink(files->pdata[i]);
         }
     }
     _exit(1);

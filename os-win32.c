@@ -16,6 +16,12 @@ void os_init_early(void)
 {
 }
 
+void os_end_at_once(const char *text)
+{
+    fputs(text, stderr);
+    _exit(1);
+}
+
 bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **errp)
 {
     if (cfg->enabled) {

@@ -45,6 +45,38 @@ static bool check_page_size(const char *id, int fd, uint64_t size, Error **errp)
     return true;
 }
 
+/*
+ * Pages that are first written when the guest uses them come too late to be refused: SIGBUS. So the
+ * file system must have room for all of them now; with prealloc=on they are taken at once. A private
+ * mapping takes none, except where a page that is only read becomes one of the file's.
+ */
+static bool check_room(UserObject *obj, int fd, const char *path, uint64_t size, Error **errp)
+{
+    struct statfs fs;
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) < 0 || !fs.f_blocks ||
+        (!qemu_opt_get_bool(obj->opts, "share", false) && fs.f_type != TMPFS_MAGIC &&
+         fs.f_type != HUGETLBFS_MAGIC)) {
+        return true;
+    }
+    uint64_t taken = (uint64_t)st.st_blocks * 512;
+    uint64_t room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+    if (size > taken && size - taken > room) {
+        error_setg(errp, "can't have backing store %s for guest RAM: it needs %" PRIu64 " bytes, its "
+                   "file system has %" PRIu64 " left; free some, make size= smaller or choose another "
+                   "mem-path=", path, size - taken, room);
+        return false;
+    }
+    int err = qemu_opt_get_bool(obj->opts, "prealloc", false) ? posix_fallocate(fd, 0, (off_t)size) : 0;
+    if (err && err != EOPNOTSUPP && err != EINVAL) {
+        error_setg_errno(errp, err, "can't have backing store %s for guest RAM of %" PRIu64 " bytes",
+                         path, size);
+        return false;
+    }
+    return true;
+}
+
 /* A directory means: a new file in it that nobody else sees. */
 static int open_in_directory(const char *dir, Error **errp)
 {
@@ -186,10 +218,28 @@ static bool fd_complete(MemoryBackend *b, int fd, uint64_t size, bool share, Err
     return false;
 }
 
+/* The file as it was before the object that is refused now. At start-up more than that is undone. */
+static void undo_file(const char *path, bool was_there, const struct stat *was)
+{
+    struct stat now;
+
+    if (stat(path, &now) < 0 || !S_ISREG(now.st_mode)) {
+        return;
+    }
+    if (!was_there) {
+        unlink(path);
+    } else if (now.st_ino == was->st_ino && now.st_size > was->st_size &&
+               truncate(path, was->st_size) < 0) {
+        warn_report("cannot undo the growth of %s: %s", path, g_strerror(errno));
+    }
+}
+
 static bool file_complete(UserObject *obj, Error **errp)
 {
     const char *path = qemu_opt_get(obj->opts, "mem-path");
     uint64_t size = wanted_size(obj, errp);
+    struct stat was;
+    Error *err = NULL;
 
     if (!size) {
         return false;
@@ -198,7 +248,18 @@ static bool file_complete(UserObject *obj, Error **errp)
         error_setg(errp, "Parameter 'mem-path' is missing");
         return false;
     }
-    return fd_complete((MemoryBackend *)obj, open_file(path, size, errp), size, false, errp);
+    bool was_there = stat(path, &was) == 0;
+    int fd = open_file(path, size, &err);
+    if (fd >= 0 && !check_room(obj, fd, path, size, &err)) {
+        close(fd);
+        fd = -1;
+    }
+    bool ok = fd_complete((MemoryBackend *)obj, fd, size, false, &err);
+    if (!ok) {
+        undo_file(path, was_there, &was);
+    }
+    error_propagate(errp, err);
+    return ok;
 }
 
 static bool memfd_complete(UserObject *obj, Error **errp)

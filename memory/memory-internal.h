@@ -46,6 +46,11 @@ void memory_map_unlock(void) NO_TSA;
 
 /* ram.c */
 void ram_init(void);
+/* The block that the host's address is in; NULL: none. Async-signal-safe. */
+const RAMBlock *ram_block_of_host(const void *host);
+
+/* ram-fault.c: from now on, host memory that cannot be had ends the process with a reason. */
+void ram_fault_init(void);
 
 /* Last byte of a range; a size of UINT64_MAX at 0 is all of 2^64. */
 static inline hwaddr flat_range_last(const FlatRange *r)

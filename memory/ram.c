@@ -173,10 +173,23 @@ void ram_block_foreach(void (*fn)(RAMBlock *rb, void *opaque), void *opaque)
     }
 }
 
+const RAMBlock *ram_block_of_host(const void *host)
+{
+    const uint8_t *p = host;
+
+    for (const RAMBlock *b = atomic_load(&ram_blocks); b; b = b->next) {
+        if (p >= b->host && p < b->host + b->size) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
 /* ---- Code ---- */
 
 void ram_init(void)
 {
+    ram_fault_init();
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0) {
         membarrier_cmd = MEMBARRIER_CMD_PRIVATE_EXPEDITED;
     } else if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0) {

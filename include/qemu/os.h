@@ -74,8 +74,13 @@ bool os_startup_begin(Error **errp);
 void os_startup_step(const char *fmt, ...) QEMU_PRINTF(1, 2);
 /* From here on, signals are the main loop's. Does not return if the end has begun. */
 void os_startup_done(void);
-/* fn hands the terminal back; called at such an end, on another thread. */
+/* fn, async-signal-safe, hands the terminal back; called at such an end, on another thread. */
 void os_at_startup_end(void (*fn)(void));
+/*
+ * Ends the process with status 1 from a signal handler on any thread: prints the line text (with its
+ * newline), hands the terminal back, removes the files of os_remove_at_exit(). Async-signal-safe.
+ */
+QEMU_NORETURN void os_end_at_once(const char *text);
 
 /*
  * Files that go when the process ends, however start-up went. Whoever makes one holds the lock from

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
-from guest import BINARY, Qmp, main  # noqa: E402
+from guest import BINARY, Guest, Qmp, main, skip  # noqa: E402
 
 BASE = ('-accel', 'tcg', '-nodefaults', '-display', 'none', '-S')
 KERNEL = os.path.join(os.path.dirname(BINARY), 'tests/guest/lines.flat')
@@ -101,4 +101,89 @@ def what_the_host_cannot_hold_is_named():
                 preexec_fn=limited(resource.RLIMIT_FSIZE, 1 << 20))
 
 
-main(no_file_becomes_a_standard_stream, what_the_host_cannot_hold_is_named)
+# ---- Guest RAM in files ----
+
+def backend(path, size, **more):
+    extra = ''.join(f',{k}={v}' for k, v in more.items())
+    return ['-object', f'memory-backend-file,id=ram0,mem-path={path},size={size}{extra}']
+
+
+def room(path):
+    fs = os.statvfs(path)
+    return fs.f_bavail * fs.f_frsize
+
+
+def guest_ram_that_finds_no_room_is_refused():
+    with Dir() as d:
+        much = room(d.path) + (1 << 30)
+        for path in (d('ram'), d.path):
+            refused(['-m', '16', *backend(path, much, share='on')], '-object', path, f'{much} bytes', 'left', 'mem-path',
+                    leaves=d.path)
+        with open(d('old'), 'wb') as f:
+            f.truncate(0)
+        refused(['-m', '16', *backend(d('old'), much, share='on', prealloc='on')], 'left')
+        assert os.path.getsize(d('old')) == 0
+        with Guest(*BASE, '-m', '16', *backend(d('ram'), '8M', share='on', prealloc='on'), qmp=True, stdin=False) as g:
+            g.qmp.cmd('query-status')
+            assert os.stat(d('ram')).st_blocks * 512 >= 8 << 20
+            for path in (d('late'), d('old')):
+                g.qmp.send({'execute': 'object-add', 'arguments': {
+                    'qom-type': 'memory-backend-file', 'id': 'late', 'mem-path': path, 'size': much, 'share': True}})
+                assert 'left' in g.qmp.reply()['error']['desc']
+            assert not os.path.exists(d('late')) and os.path.getsize(d('old')) == 0
+
+
+def guest_ram_that_is_lost_ends_with_a_reason():
+    if not os.path.exists(KERNEL):
+        skip('the guests are not built')
+    for touch in ('guest', 'monitor'):
+        with Dir() as d:
+            args = [a for a in BASE if touch == 'monitor' or a != '-S']
+            with Guest(*args, '-m', '16', *backend(d('ram'), '16M', share='on'), '-machine', 'memory-backend=ram0',
+                       '-kernel', KERNEL, '-pidfile', d('pid'), '-qmp', f'unix:{d("second")},server=on,wait=off',
+                       qmp=True, stdin=False) as g:
+                g.qmp.cmd('query-status')
+                os.truncate(d('ram'), 0)
+                try:
+                    g.qmp.cmd('human-monitor-command', **{'command-line': 'xp /1xb 0x200000'})
+                except (EOFError, ConnectionError):
+                    pass
+                assert g.wait() == 1, g.text()
+                lines = [x for x in g.text().splitlines() if 'memory backend' in x]
+                assert len(lines) == 1 and "'ram0'" in lines[0] and 'prealloc=on' in lines[0], g.text()
+                assert sorted(os.listdir(d.path)) == ['ram'], os.listdir(d.path)
+
+
+# ---- The log ----
+
+def a_log_without_items_leaves_its_file_alone():
+    with Dir() as d:
+        with open(d('precious'), 'w', encoding='utf-8') as f:
+            f.write('precious')
+        for name in ('precious', 'new'):
+            with Guest(*BASE, '-D', d(name), qmp=True, stdin=False) as g:
+                g.qmp.cmd('quit')
+                assert g.wait() == 0
+        with open(d('precious'), encoding='utf-8') as f:
+            assert f.read() == 'precious'
+        assert os.listdir(d.path) == ['precious']
+
+
+def a_log_that_is_lost_is_told_once():
+    for path, why, limit in (('/dev/full', 'No space left', None), (None, 'File too large', 4096)):
+        with Dir() as d:
+            path = path or d('log')
+            with Guest(*BASE, '-m', '64', '-kernel', KERNEL, '-d', 'in_asm,int', '-D', path, qmp=True, stdin=False) as g:
+                g.qmp.cmd('query-status')
+                if limit:
+                    resource.prlimit(g.proc.pid, resource.RLIMIT_FSIZE, (limit, limit))
+                g.qmp.cmd('cont')
+                g.expect('-D ' + path + ': cannot write the log: ' + why)
+                time.sleep(0.5)
+                g.qmp.cmd('quit')
+                assert g.wait() == 0 and g.text().count('cannot write') == 1, g.text()
+
+
+main(no_file_becomes_a_standard_stream, what_the_host_cannot_hold_is_named,
+     guest_ram_that_finds_no_room_is_refused, guest_ram_that_is_lost_ends_with_a_reason,
+     a_log_without_items_leaves_its_file_alone, a_log_that_is_lost_is_told_once)
