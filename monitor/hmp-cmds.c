@@ -9,6 +9,7 @@
 #include "monitor/internal.h"
 #include "monitor/qapi-util.h"
 #include "qapi/qapi.h"
+#include "qemu/log.h"
 #include "qemu/runstate.h"
 #include "target/i386/cpu.h"
 #include "target/i386/dump.h"
@@ -75,6 +76,35 @@ static void hmp_system_reset(Monitor *mon, const char *args)
 static void hmp_system_powerdown(Monitor *mon, const char *args)
 {
     qmp_system_powerdown(NULL);
+}
+
+static void hmp_system_wakeup(Monitor *mon, const char *args)
+{
+    Error *err = NULL;
+
+    qmp_system_wakeup(&err);
+    report(mon, err);
+}
+
+static void hmp_nmi(Monitor *mon, const char *args)
+{
+    Error *err = NULL;
+
+    qmp_inject_nmi(&err);
+    report(mon, err);
+}
+
+static void hmp_log(Monitor *mon, const char *args)
+{
+    Error *err = NULL;
+    uint32_t mask = 0;
+
+    if (!*args) {
+        monitor_puts(mon, "Error: which items? \"log none\" ends the log, -d help lists them\n");
+    } else if (qemu_log_parse(args, &mask, &err)) {
+        qemu_log_start(mask, &err);
+    }
+    report(mon, err);
 }
 
 static void hmp_info_status(Monitor *mon, const char *args)
@@ -247,6 +277,7 @@ const HmpCommand hmp_commands[] = {
     { "info lapic", "[cpu]", "show the state of a CPU's local APIC", hmp_info_lapic },
     { "info latency", "[thread]", "show how long threads were away from their work, and why",
       hmp_info_latency },
+    { "info mem", "", "show what linear addresses are mapped, and with which rights", hmp_info_mem },
     { "info mtree", "[-f]", "show the memory map (-f: as flat tables)", hmp_info_mtree },
     { "info name", "", "show the name of the guest", hmp_info_name },
     { "info pci", "", "show the PCI devices and where they are", hmp_info_pci },
@@ -261,8 +292,13 @@ const HmpCommand hmp_commands[] = {
     { "info rtcheck", "", "count the allocations on realtime threads", hmp_info_rtcheck },
 #endif
     { "info status", "", "show the run state", hmp_info_status },
+    { "info tlb", "", "show each page that the page tables map", hmp_info_tlb },
     { "info uuid", "", "show the UUID of the guest", hmp_info_uuid },
     { "info version", "", "show the version", hmp_info_version },
+    { "log", "item[,...]", "log these items, as -d; none ends it", hmp_log },
+    { "nmi", "", "inject an NMI into all CPUs", hmp_nmi },
+    { "p", "/fmt expr", "the same as print", hmp_print },
+    { "print", "/fmt expr", "show the value of an expression of numbers and $registers", hmp_print },
     { "q", "", "end the program", hmp_quit },
     { "quit", "", "end the program", hmp_quit },
     { "realtime_latency_reset", "", "begin the histograms of info latency anew", hmp_latency_reset },
@@ -272,6 +308,7 @@ const HmpCommand hmp_commands[] = {
     { "stop", "", "pause the machine", hmp_stop },
     { "system_powerdown", "", "press the power button", hmp_system_powerdown },
     { "system_reset", "", "reset the machine", hmp_system_reset },
+    { "system_wakeup", "", "wake the machine that is suspended", hmp_system_wakeup },
     { "x", "/fmt addr", "dump memory at a linear address", hmp_x },
     { "xp", "/fmt addr", "dump memory at a physical address", hmp_xp },
     { NULL, NULL, NULL, NULL },

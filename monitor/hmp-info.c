@@ -198,7 +198,8 @@ void hmp_info_qom_tree(Monitor *mon, const char *args)
 void hmp_info(Monitor *mon, const char *args)
 {
     if (*args) {
-        monitor_printf(mon, "unknown command: 'info %s' (info lists them)\n", args);
+        g_autofree char *line = g_strconcat("info ", args, NULL);
+        hmp_unknown(mon, line, "info");
         return;
     }
     for (const HmpCommand *c = hmp_commands; c->name; c++) {

@@ -244,3 +244,32 @@ void hmp_xp(Monitor *mon, const char *args)
 {
     dump_memory(mon, args, false);
 }
+
+void hmp_print(Monitor *mon, const char *args)
+{
+    CPUState *cpu = mon->cpu_index >= 0 ? cpu_get((unsigned)mon->cpu_index) : NULL;
+    Dump d = { .mon = mon };
+    uint8_t bytes[8];
+
+    if (!parse_format(&d, &args)) {
+        return;
+    }
+    if (d.format == 'i' || d.count != 1) {
+        monitor_puts(mon, "Error: print takes a format of d u x o c, and no count\n");
+        return;
+    }
+    if (cpu) {
+        run_on_cpu(cpu, dump_on_cpu, NULL);
+    }
+    if (!parse_addr(&d, args, cpu ? x86_cpu(cpu) : NULL)) {
+        return;
+    }
+    if (d.format == 'x') {
+        monitor_printf(mon, "0x%" PRIx64 "\n", d.addr);
+        return;
+    }
+    d.size = 8;
+    memcpy(bytes, &d.addr, sizeof(bytes));
+    print_value(&d, bytes);
+    monitor_puts(mon, "\n");
+}

@@ -123,7 +123,7 @@ void hmp_execute(Monitor *mon, const char *line)
         if (c) {
             c->fn(mon, args);
         } else {
-            monitor_printf(mon, "unknown command: '%s' (help lists them)\n", copy);
+            hmp_unknown(mon, copy, "help");
         }
     }
     g_free(copy);

@@ -105,6 +105,14 @@ void hmp_info_jit(Monitor *mon, const char *args);
 /* hmp-mem.c */
 void hmp_x(Monitor *mon, const char *args);
 void hmp_xp(Monitor *mon, const char *args);
+void hmp_print(Monitor *mon, const char *args);
+
+/* hmp-mmu.c */
+void hmp_info_mem(Monitor *mon, const char *args);
+void hmp_info_tlb(Monitor *mon, const char *args);
+
+/* hmp-absent.c: says that there is no such command. lists: the command that lists those there are. */
+void hmp_unknown(Monitor *mon, const char *command, const char *lists);
 
 /* hmp-info.c */
 void hmp_info(Monitor *mon, const char *args);

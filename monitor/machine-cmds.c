@@ -2,6 +2,7 @@
 /* Machines, the places of their CPUs, their memory, and what their end does. */
 #include <glib.h>
 #include "accel/cpu.h"
+#include "hw/intc.h"
 #include "hw/machine.h"
 #include "monitor/qapi-util.h"
 #include "qapi/qapi.h"
@@ -102,5 +103,22 @@ void qmp_set_action(bool has_reboot, QapiRebootAction reboot, bool has_shutdown,
     if (has_watchdog) {
         vm_actions.watchdog_set = true;
         vm_actions.watchdog = (WatchdogAction)watchdog; /* the words stand in this order */
+    }
+}
+
+void qmp_inject_nmi(Error **errp)
+{
+    CPUState *first = cpu_get(0);
+
+    if (!first) {
+        error_setg(errp, "this machine has no CPU");
+    } else if (first->irqchip) {
+        apic_pulse_lint1();
+    } else { /* local APICs are in the host's kernel */
+        for (unsigned i = 0; i < MAX_CPUS; i++) {
+            if (cpu_get(i)) {
+                cpu_request(cpu_get(i), CPU_REQ_NMI);
+            }
+        }
     }
 }

@@ -205,3 +205,84 @@ bool x86_translate_debug(const X86CPU *c, uint64_t lin, hwaddr *phys)
     }
     return walk_long(c, lin, c->cr4 & CR4_LA57 ? 5 : 4, c->cr3 & PTE_ADDR, phys);
 }
+
+/* ---- All that is mapped ---- */
+
+typedef struct Walk {
+    const X86CPU *c;
+    unsigned left; /* entries that may still be read */
+    bool wide;     /* entries of eight bytes */
+    bool (*fn)(void *opaque, const X86Mapping *m);
+    void *opaque;
+} Walk;
+
+/* The four pointers of PAE have no rights. */
+static bool is_pdpte(const Walk *w, unsigned level)
+{
+    return w->wide && level == 2 && !(w->c->efer & EFER_LMA);
+}
+
+static bool is_leaf(const Walk *w, unsigned level, uint64_t pte)
+{
+    if (level == 0 || is_pdpte(w, level) || !(pte & PTE_PS)) {
+        return level == 0;
+    }
+    return w->wide ? level < 3 : w->c->cr4 & CR4_PSE;
+}
+
+static bool call_fn(Walk *w, uint64_t lin, unsigned shift, uint64_t pte, bool writable, bool user)
+{
+    uint64_t mask = (1ull << shift) - 1;
+    X86Mapping m = { .lin = lin, .size = mask + 1, .pte = pte, .writable = writable, .user = user };
+
+    if (w->c->efer & EFER_LMA) {
+        unsigned top = w->c->cr4 & CR4_LA57 ? 57 : 48;
+        m.lin = (uint64_t)((int64_t)(lin << (64 - top)) >> (64 - top));
+    }
+    m.phys = w->wide ? pte & PTE_ADDR & ~mask : pte & 0xfffff000u & ~mask;
+    if (!w->wide && shift > 12) {
+        m.phys |= (uint64_t)((pte >> 13) & 0xff) << 32;
+    }
+    return w->fn(w->opaque, &m);
+}
+
+/* Recursion: five levels at most. */
+static bool walk_table(Walk *w, unsigned level, hwaddr table, uint64_t lin, bool writable, bool user)
+{
+    unsigned bits = w->wide ? 9 : 10, shift = 12 + bits * level;
+    unsigned count = is_pdpte(w, level) ? 4 : 1u << bits;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (!w->left) {
+            return false;
+        }
+        w->left--;
+        uint64_t pte = w->wide ? ldq_phys(table + i * 8ull) : ldl_phys(table + i * 4ull);
+        uint64_t at = lin | (uint64_t)i << shift;
+        bool can_write = writable && (is_pdpte(w, level) || (pte & 2)), can_user = user && (is_pdpte(w, level) || (pte & 4));
+
+        if (!(pte & PTE_P)) {
+            continue;
+        }
+        bool ok = is_leaf(w, level, pte)
+                      ? call_fn(w, at, shift, pte, can_write, can_user)
+                      : walk_table(w, level - 1, pte & (w->wide ? PTE_ADDR : 0xfffff000u), at, can_write, can_user);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool x86_mappings(const X86CPU *c, unsigned max, bool (*fn)(void *opaque, const X86Mapping *m), void *opaque)
+{
+    Walk w = { .c = c, .left = max, .wide = c->cr4 & CR4_PAE, .fn = fn, .opaque = opaque };
+
+    if (!w.wide) {
+        return walk_table(&w, 1, c->cr3 & 0xfffff000u, 0, true, true);
+    }
+    if (!(c->efer & EFER_LMA)) {
+        return walk_table(&w, 2, c->cr3 & 0xffffffe0u, 0, true, true);
+    }
+    return walk_table(&w, c->cr4 & CR4_LA57 ? 4 : 3, c->cr3 & PTE_ADDR, 0, true, true);
+}

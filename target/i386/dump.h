@@ -19,4 +19,17 @@ uint8_t x86_code_bits(const X86CPU *cpu);
  */
 bool x86_translate_debug(const X86CPU *cpu, uint64_t lin, hwaddr *phys);
 
+/* A page that the guest's tables map. */
+typedef struct X86Mapping {
+    uint64_t lin, size; /* bytes */
+    hwaddr phys;
+    uint64_t pte;
+    bool writable, user; /* by the rights of all levels */
+} X86Mapping;
+/*
+ * Calls fn for each page of the tables in force, paging being on, by ascending addresses of each
+ * half. False if fn said false, or max entries had been read: a guest may make tables without end.
+ */
+bool x86_mappings(const X86CPU *cpu, unsigned max, bool (*fn)(void *opaque, const X86Mapping *m), void *opaque);
+
 #endif

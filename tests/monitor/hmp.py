@@ -3,6 +3,8 @@
 """The human monitor's help and info commands: what they show is what the hardware was told."""
 import os
 import sys
+import tempfile
+import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
 from guest import Guest, main, skip  # noqa: E402
 from qtest import QTest  # noqa: E402
@@ -96,4 +98,75 @@ def info_qom_tree():
         assert 'Error' in hmp(g, 'info qom-tree /nonsense')
 
 
-main(info_and_help_list, info_pci, info_pic, info_lapic, chips_in_the_kernel_are_told, info_qom_tree)
+def firmware(*code):
+    """64 KiB: code at F000:0000, at 100h what an NMI runs, which ends the machine by port f4."""
+    image = bytearray(b'\xf4' * 65536)
+    for at, data in code + ((0x100, 'b0 21 e6 f4 f4'), (0xfff0, 'ea 00 00 00 f0')):
+        data = bytes.fromhex(data)
+        image[at:at + len(data)] = data
+    return image
+
+
+# Vector 2, then the local APIC in x2APIC mode: enabled, LINT1 an NMI.
+TAKES_NMI = ('fa 31c0 8ed8 8ed0 bc0070 c70608000001 c7060a0000f0 66b91b000000 0f32 80cc0c 0f30 66b90f080000'
+             '66b8ff010000 6631d2 0f30 66b936080000 66b800040000 0f30 f4 ebfd')
+
+
+def nmi_reaches_the_guest():
+    for command in ('nmi', None):
+        with tempfile.NamedTemporaryFile(suffix='.bin') as f:
+            f.write(firmware((0, TAKES_NMI)))
+            f.flush()
+            with Guest('-accel', 'tcg', '-cpu', 'max', '-m', '16', '-nodefaults', '-display', 'none', '-bios', f.name,
+                       '-device', 'isa-debug-exit,iobase=0xf4', qmp=True, stdin=False) as g:
+                end = time.monotonic() + 20
+                while '(halted)' not in hmp(g, 'info cpus'):
+                    assert time.monotonic() < end
+                    time.sleep(0.02)
+                if command:
+                    g.qmp.send({'execute': 'human-monitor-command', 'arguments': {'command-line': command}})
+                else:
+                    g.qmp.send({'execute': 'inject-nmi'})
+                assert g.wait(20) == 0x43
+
+
+def print_computes():
+    with idle() as g:
+        for line, value in (('print 16', '0x10'), ('print /x $cs', '0xf000'), ('p/d 0x10 - 32', ' -16'),
+                            ('p /d $rip + 1', ' 65521'), ('print /c 65', " 'A'"), ('print /o 8', ' 010')):
+            assert hmp(g, line) == value + '\n', (line, hmp(g, line))
+        for line in ('print', 'print /i 1', 'p /2x 1', 'p $nonsense', 'p 1 2'):
+            assert hmp(g, line).startswith('Error: '), line
+
+
+def the_log_is_switched():
+    with tempfile.TemporaryDirectory() as d:
+        with idle('-D', d + '/log') as g:
+            assert 'Error' in hmp(g, 'log') and 'nonsense' in hmp(g, 'log nonsense')
+            assert hmp(g, 'log exec') == '' and hmp(g, 'cont') == ''
+            end = time.monotonic() + 20
+            while not os.path.exists(d + '/log') or not os.path.getsize(d + '/log'):
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            assert hmp(g, 'log none') == ''
+            time.sleep(0.5)  # what is in the log's ring comes out
+            size = os.path.getsize(d + '/log')
+            g.qmp.cmd('system_reset')
+            g.qmp.event('RESET')
+            time.sleep(0.5)
+            assert os.path.getsize(d + '/log') == size
+        with open(d + '/log', encoding='utf-8') as f:
+            assert f.readline().startswith('exec: CPU 0 cs f000 rip 000000000000fff0')
+
+
+def nothing_is_refused_in_silence():
+    with idle() as g:
+        assert 'not in suspended state' in hmp(g, 'system_wakeup')
+        for line in ('sendkey ctrl-alt-delete', 'info block', 'info network', 'info usb', 'savevm x', 'i /b 0x80',
+                     'migrate_cancel', 'info roms'):
+            text = hmp(g, line)
+            assert text.startswith('Error: QEMU has') and 'not yet' in text, (line, text)
+        assert hmp(g, 'info mem') == hmp(g, 'info tlb') == 'PG disabled\n'
+
+
+main(nmi_reaches_the_guest, print_computes, the_log_is_switched, nothing_is_refused_in_silence, info_and_help_list, info_pci, info_pic, info_lapic, chips_in_the_kernel_are_told, info_qom_tree)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Page walks of every paging mode, rights, accessed and dirty bits. */
 #include "mmu-machine.h"
+#include "target/i386/dump.h"
 
 /* ---- 32-bit paging ---- */
 
@@ -200,6 +201,62 @@ static void test_alignment(void)
     expect_ok(LD, 0x1001);
 }
 
+/* ---- All mappings ---- */
+
+static bool add_mapping(void *opaque, const X86Mapping *m)
+{
+    g_string_append_printf(opaque, "%llx+%llx>%llx%s%s ", (unsigned long long)m->lin, (unsigned long long)m->size,
+                           (unsigned long long)m->phys, m->user ? "u" : "", m->writable ? "w" : "");
+    return ((GString *)opaque)->len < 4000;
+}
+
+static void expect_mappings(const char *text)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    g_assert_true(x86_mappings(c, 100000, add_mapping, s));
+    g_assert_cmpstr(s->str, ==, text);
+}
+
+static void test_mappings(void)
+{
+    g_autoptr(GString) s = g_string_new(NULL);
+
+    start(CR0_PG, CR4_PSE, 0, PD);
+    put32(PD, PT | PTE_P | PTE_U);
+    put32(PT + 4 * 5, 0x20000 | RWU);
+    put32(PT + 4 * 6, 0x21000 | PTE_P);
+    put32(PD + 4 * 1023, 0xc00000 | BIT(13) | PTE_PS | RWU);
+    expect_mappings("5000+1000>20000u 6000+1000>21000 ffc00000+400000>100c00000uw ");
+
+    start(CR0_PG, CR4_PAE, EFER_NXE, 0x10020);
+    put64(0x10020 + 8, PD | PTE_P);
+    put64(PD, PT | RWU);
+    put64(PD + 8, 0x400000 | PTE_PS | PTE_P);
+    put64(PT + 16, 0x20000 | RWU | PTE_NX);
+    expect_mappings("40002000+1000>20000uw 40200000+200000>400000 ");
+
+    start_long(0);
+    memset(ram + PML4, 0, 0x5000);
+    put64(PML4 + 8 * 511, PDPT | PTE_P | PTE_W);
+    put64(PDPT + 8 * 511, 0x40000000 | PTE_PS | RWU);
+    put64(PDPT, PD | RWU);
+    put64(PD, PT | RWU);
+    put64(PT, 0x20000 | RWU);
+    expect_mappings("ffffff8000000000+1000>20000w ffffffffc0000000+40000000>40000000w ");
+
+    /* Tables that are their own: an end comes. */
+    for (unsigned i = 0; i < 512; i++) {
+        put64(PML4 + 8 * i, PML4 | PTE_P | PTE_W);
+    }
+    g_assert_false(x86_mappings(c, 100000, add_mapping, s));
+    g_string_truncate(s, 0);
+    memset(ram + PML4, 0, 4096);
+    put64(PML4, PML4 | RWU);
+    g_assert_true(x86_mappings(c, 100000, add_mapping, s));
+    g_assert_false(x86_mappings(c, 2047, add_mapping, s));
+}
+
 /* ---- Accessed and dirty ---- */
 
 static void test_dirty_after_read(void)
@@ -265,6 +322,7 @@ int main(int argc, char **argv)
     g_test_add_func("/mmu/smep-smap", test_smep_smap);
     g_test_add_func("/mmu/pku", test_pku);
     g_test_add_func("/mmu/alignment", test_alignment);
+    g_test_add_func("/mmu/mappings", test_mappings);
     g_test_add_func("/mmu/dirty-after-read", test_dirty_after_read);
     g_test_add_func("/mmu/accessed-dirty-atomic", test_ad_atomic);
     return g_test_run();
