@@ -137,7 +137,9 @@ static inline uint64_t ea_moved(X86CPU *c, const Insn *i, uint64_t delta, unsign
 
 static inline const TlbEntry *tlb_slot(const X86CPU *c, uint64_t lin)
 {
-    return &c->tcg->tlb[TLB_INDEX(lin)];
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
+
+    return likely((e[1].rtag ^ lin) & TARGET_PAGE_MASK) ? e : e + 1;
 }
 /*
  * Handlers of the common case look here for a host address and, finding none, begin again as the

@@ -306,6 +306,23 @@ static const TlbEntry *translate_walk(X86CPU *c, const Insn *i, uint64_t lin, in
     return e;
 }
 
+/* The second entry of the set was wanted: from now on fast paths find it. */
+static const TlbEntry *set_swap(MmuContext *x, TlbEntry *e)
+{
+    TlbEntry first = e[0];
+    TlbMore more = *tlb_more(e), *more2 = tlb_more(e + 1);
+    uint32_t listed2 = more2->flags & TLBF_LISTED;
+
+    entry_list(x, e, entry_number(x, e));
+    e[0] = e[1];
+    e[1] = first;
+    *tlb_more(e) = *more2;
+    *more2 = more;
+    tlb_more(e)->flags |= TLBF_LISTED;
+    more2->flags = (more2->flags & ~TLBF_LISTED) | listed2;
+    return e;
+}
+
 const TlbEntry *mmu_translate(X86CPU *c, const Insn *i, uint64_t lin, int access, unsigned mode)
 {
     unsigned index = TLB_INDEX(lin);
@@ -317,7 +334,7 @@ const TlbEntry *mmu_translate(X86CPU *c, const Insn *i, uint64_t lin, int access
                                              : tlb_more(e)->xtag;
 
         if ((tag & ~TLB_SLOW) == (lin & TARGET_PAGE_MASK)) {
-            return e;
+            return way ? set_swap(c->tcg->mmu->cur, &c->tcg->mmu->cur->table[mode].e[index]) : e;
         }
     }
     return translate_walk(c, i, lin, access, mode);
