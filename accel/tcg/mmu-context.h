@@ -9,9 +9,25 @@
 #define NO_PCID      UINT32_MAX
 #define LARGE_FILTER 4096 /* bits */
 
+/*
+ * The pages whose code is remembered by address (mmu_code_seen()) under a version: a filter with two
+ * bits for each 4 KiB page, which says yes to few others, and the larger ones.
+ */
+#define CODE_FILTER 16384 /* bits */
+typedef struct CodeSeen {
+    bool any;
+    uint64_t filter[CODE_FILTER / 64];
+    struct {
+        uint64_t lin;
+        uint8_t bits;
+    } large[32];
+    uint32_t larges; /* more than there is room for: any page may be one */
+} CodeSeen;
+
 struct MmuContext {
     struct TcgMmu *m;
     uint32_t version;      /* of user code mappings */
+    CodeSeen code;         /* under that version */
     uint32_t pcid;
     uint32_t age;          /* of the last switch to it */
     uint32_t nfill;

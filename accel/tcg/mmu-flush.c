@@ -22,6 +22,13 @@ void tlb_entry_report_dirty(const TlbEntry *e)
 
 /* ---- Versions of code mappings ---- */
 
+static void code_forget(CodeSeen *s)
+{
+    if (s->any) {
+        memset(s, 0, sizeof(*s));
+    }
+}
+
 uint32_t mmu_version_new(struct TcgMmu *m)
 {
     if (++m->version_next > MMU_VERSION_MAX) {
@@ -39,60 +46,66 @@ void mmu_version_kernel_new(struct TcgMmu *m)
 {
     m->kernel_local = false;
     m->version_kernel = mmu_version_new(m);
+    code_forget(m->code);
 }
 
-static unsigned code_page_bit(uint64_t lin)
+static void version_context_new(MmuContext *x)
 {
-    return (unsigned)((lin >> TARGET_PAGE_BITS) * 0x9e3779b97f4a7c15ull >> 54);
+    x->version = mmu_version_new(x->m);
+    code_forget(&x->code);
 }
 
-static bool code_page_seen(const struct TcgMmu *m, uint64_t lin)
+/* The two bits of lin's page. */
+static void code_bits(uint64_t lin, unsigned bit[2])
 {
-    unsigned b = code_page_bit(lin);
+    uint64_t h = (lin >> TARGET_PAGE_BITS) * 0x9e3779b97f4a7c15ull;
 
-    if ((m->code_pages[b / 64] & BIT64(b % 64)) || m->code_larges > ARRAY_SIZE(m->code_large)) {
+    bit[0] = (unsigned)(h >> 50);
+    bit[1] = (unsigned)(h >> 36) % CODE_FILTER;
+}
+
+static bool code_seen(const CodeSeen *s, uint64_t lin)
+{
+    unsigned b[2];
+
+    if (!s->any) {
+        return false;
+    }
+    code_bits(lin, b);
+    if (((s->filter[b[0] / 64] & BIT64(b[0] % 64)) && (s->filter[b[1] / 64] & BIT64(b[1] % 64))) ||
+        s->larges > ARRAY_SIZE(s->large)) {
         return true;
     }
-    for (unsigned n = 0; n < m->code_larges; n++) {
-        if ((m->code_large[n].lin ^ lin) >> m->code_large[n].bits == 0) {
+    for (unsigned n = 0; n < s->larges; n++) {
+        if ((s->large[n].lin ^ lin) >> s->large[n].bits == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* A page is flushed in every context that has it. */
-static void version_page_flushed(struct TcgMmu *m, uint64_t lin)
+static void code_note(CodeSeen *s, uint64_t lin, unsigned bits)
 {
-    if (code_page_seen(m, lin)) {
-        for (unsigned n = 0; n < m->nctx; n++) {
-            m->ctx[n].version = mmu_version_new(m);
-        }
-        mmu_version_kernel_new(m);
-        memset(m->code_pages, 0, sizeof(m->code_pages));
-        m->code_larges = 0;
-    }
-}
+    unsigned b[2];
 
-static void code_page_note(struct TcgMmu *m, uint64_t lin, unsigned bits)
-{
-    unsigned b = code_page_bit(lin);
-
+    s->any = true;
     if (bits == TARGET_PAGE_BITS) {
-        m->code_pages[b / 64] |= BIT64(b % 64);
+        code_bits(lin, b);
+        s->filter[b[0] / 64] |= BIT64(b[0] % 64);
+        s->filter[b[1] / 64] |= BIT64(b[1] % 64);
         return;
     }
-    for (unsigned n = 0; n < MIN(m->code_larges, ARRAY_SIZE(m->code_large)); n++) {
-        if ((m->code_large[n].lin ^ lin) >> m->code_large[n].bits == 0) {
+    for (unsigned n = 0; n < MIN(s->larges, ARRAY_SIZE(s->large)); n++) {
+        if ((s->large[n].lin ^ lin) >> s->large[n].bits == 0) {
             return;
         }
     }
-    if (m->code_larges < ARRAY_SIZE(m->code_large)) {
-        m->code_large[m->code_larges].lin = lin;
-        m->code_large[m->code_larges].bits = (uint8_t)bits;
+    if (s->larges < ARRAY_SIZE(s->large)) {
+        s->large[s->larges].lin = lin;
+        s->large[s->larges].bits = (uint8_t)bits;
     }
-    if (m->code_larges <= ARRAY_SIZE(m->code_large)) {
-        m->code_larges++;
+    if (s->larges <= ARRAY_SIZE(s->large)) {
+        s->larges++;
     }
 }
 
@@ -113,11 +126,22 @@ bool mmu_code_seen(X86CPU *c, uint64_t lin)
     if (tlb_more(e)->xtag != (lin & TARGET_PAGE_MASK)) {
         return false;
     }
-    code_page_note(m, lin, tlb_more(e)->flags & TLBF_BITS);
+    code_note(c->cpl == 3 ? &m->cur->code : m->code, lin, tlb_more(e)->flags & TLBF_BITS);
     if (c->cpl != 3 && !(tlb_more(e)->flags & TLBF_GLOBAL)) {
         m->kernel_local = true;
     }
     return true;
+}
+
+/* lin was flushed in x. */
+static void version_page_flushed(MmuContext *x, uint64_t lin)
+{
+    if (code_seen(&x->code, lin)) {
+        version_context_new(x);
+    }
+    if (code_seen(x->m->code, lin)) {
+        mmu_version_kernel_new(x->m);
+    }
 }
 
 /* ---- Contexts ---- */
@@ -149,7 +173,7 @@ void mmu_context_flush(MmuContext *x, bool global)
 {
     unsigned kept = 0;
 
-    x->version = mmu_version_new(x->m);
+    version_context_new(x);
     if (global || x->m->kernel_local) {
         mmu_version_kernel_new(x->m);
     }
@@ -202,6 +226,7 @@ static void context_flush_page(MmuContext *x, uint64_t lin, bool global_only)
     static const uint8_t large[] = { 21, 22, 30 };
     unsigned index = TLB_INDEX(lin);
 
+    version_page_flushed(x, lin);
     if (!x->nfill) {
         return;
     }
@@ -252,7 +277,6 @@ void tcg_tlb_flush_page(X86CPU *c, uint64_t lin)
             context_flush_page(&m->ctx[n], lin, &m->ctx[n] != m->cur);
         }
     }
-    version_page_flushed(m, lin);
 }
 
 void tcg_tlb_flush_pcid(X86CPU *c, uint16_t pcid)
@@ -279,7 +303,6 @@ void mmu_invpcid(X86CPU *c, unsigned type, uint16_t pcid, uint64_t lin)
         if (type == 0) {
             if (m->ctx[n].pcid == pcid) {
                 context_flush_page(&m->ctx[n], lin, false);
-                version_page_flushed(m, lin);
             }
         } else {
             mmu_context_flush(&m->ctx[n], type == 2);

@@ -406,11 +406,13 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     TlbTable *none;
 
     m->nctx = x86_has(c, X86F_PCID) ? MMU_CONTEXTS : 1;
+    m->code = g_new0(CodeSeen, 1);
     m->ctx = tcg_map(sizeof(MmuContext) * m->nctx);
     none = table_of_nothing();
     if (!m->ctx || !none) {
         error_setg_errno(errp, errno, "cannot allocate the TLB of CPU %u", c->base.index);
         tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
+        g_free(m->code);
         g_free(m);
         return false;
     }
@@ -435,5 +437,6 @@ void tcg_mmu_fini(X86CPU *c)
 
     c->tcg->mmu = NULL;
     tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
+    g_free(m->code);
     g_free(m);
 }

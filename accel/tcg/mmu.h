@@ -125,12 +125,7 @@ struct TcgMmu {
     uint32_t version_kernel;   /* of supervisor mode: its code is in global pages */
     bool kernel_local;         /* some of it was not */
     bool version_wrapped;
-    uint64_t code_pages[16];   /* filter of the 4 KiB pages that were seen */
-    struct {
-        uint64_t lin;
-        uint8_t bits;
-    } code_large[32];          /* the larger ones */
-    uint32_t code_larges;      /* more than there is room for: any page may be one */
+    struct CodeSeen *code;     /* of supervisor mode */
 };
 
 /* ---- mmu_walk.c ---- */
