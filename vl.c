@@ -398,6 +398,8 @@ static void setup_log(void)
     }
     if (args.log_file && mask) { /* else nothing comes, and what the file holds stays */
         qemu_log_open(args.log_file, &error_fatal);
+    } else if (args.log_file) {
+        qemu_log_open_later(args.log_file); /* a monitor may ask for items */
     }
     if (mask) {
         qemu_log_start(mask, &error_fatal);

@@ -316,6 +316,24 @@ bool qemu_log_open(const char *path, Error **errp)
     return true;
 }
 
+static char *later; /* absolute: -daemonize changes the directory */
+
+void qemu_log_open_later(const char *path)
+{
+    later = g_canonicalize_filename(path, NULL);
+}
+
+static bool open_now(Error **errp)
+{
+    bool ok = !later || qemu_log_open(later, errp);
+
+    if (ok) {
+        g_free(later);
+        later = NULL;
+    }
+    return ok;
+}
+
 static void ring_make(void)
 {
     LogSlot *slots = g_new0(LogSlot, LOG_SLOTS);
@@ -330,6 +348,9 @@ static void ring_make(void)
 
 bool qemu_log_start(uint32_t mask, Error **errp)
 {
+    if (mask && !open_now(errp)) {
+        return false;
+    }
     if (mask && !ring.running) {
         if (!ring.slots) {
             ring_make();

@@ -104,6 +104,8 @@ void qemu_log_filter_clear(void);
 void qemu_log_print_help(void);
 /* -D. Opens the file (truncated); NULL: stderr. A "%d" in path stands for the process id. */
 bool qemu_log_open(const char *path, Error **errp);
+/* -D without -d: path is opened when something is to be logged, by a monitor; start-up. */
+void qemu_log_open_later(const char *path);
 /*
  * Makes the ring and the "log" thread, and puts mask in force. After os_daemonize(), as threads do
  * not survive fork(). May be called again to change the mask.
