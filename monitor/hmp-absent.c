@@ -16,7 +16,7 @@ static const char *const of_qemu[] = {
     "mouse_set", "nbd_server_add", "nbd_server_remove", "nbd_server_start", "nbd_server_stop", "netdev_add",
     "netdev_del", "o", "object_add", "object_del", "pcie_aer_inject_error", "pmemsave", "qemu-io", "qom-get",
     "qom-list", "qom-set", "replay_break", "replay_delete_break", "replay_seek", "ringbuf_read", "ringbuf_write",
-    "savevm", "screendump", "sendkey", "set_link", "set_password", "singlestep", "snapshot_blkdev",
+    "savevm", "screendump", "set_link", "set_password", "singlestep", "snapshot_blkdev",
     "snapshot_blkdev_internal", "snapshot_delete_blkdev_internal", "stopcapture", "sum", "sync-profile",
     "trace-event", "trace-file", "watchdog_action", "wavcapture", "x_colo_lost_heartbeat", "info balloon",
     "info block", "info block-jobs", "info blockstats", "info capture", "info cryptodev", "info dirty_rate",

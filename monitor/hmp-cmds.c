@@ -305,6 +305,7 @@ const HmpCommand hmp_commands[] = {
     { "realtime_profile", "name", "give the threads a profile of -realtime id=",
       hmp_realtime_profile },
     { "s", "", "pause the machine", hmp_stop },
+    { "sendkey", "keys [ms]", "press keys together (ctrl-alt-f1), and hold them so long (100)", hmp_sendkey },
     { "stop", "", "pause the machine", hmp_stop },
     { "system_powerdown", "", "press the power button", hmp_system_powerdown },
     { "system_reset", "", "reset the machine", hmp_system_reset },

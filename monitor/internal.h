@@ -107,6 +107,9 @@ void hmp_x(Monitor *mon, const char *args);
 void hmp_xp(Monitor *mon, const char *args);
 void hmp_print(Monitor *mon, const char *args);
 
+/* hmp-keys.c */
+void hmp_sendkey(Monitor *mon, const char *args);
+
 /* hmp-mmu.c */
 void hmp_info_mem(Monitor *mon, const char *args);
 void hmp_info_tlb(Monitor *mon, const char *args);

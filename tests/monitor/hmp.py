@@ -130,6 +130,30 @@ def nmi_reaches_the_guest():
                 assert g.wait(20) == 0x43
 
 
+def keys_reach_the_keyboard():
+    def codes(q, n):
+        got, end = [], time.monotonic() + 20
+        while len(got) < n:
+            assert time.monotonic() < end, got
+            if q.inb(0x64) & 1:
+                got.append(q.inb(0x60))
+        return got
+    with QTest(qmp=True) as q:
+        for _ in range(16):
+            q.inb(0x60)
+        assert hmp(q, 'sendkey ctrl-alt-delete') == ''
+        assert codes(q, 8) == [0x1d, 0x38, 0xe0, 0x53, 0xe0, 0xd3, 0xb8, 0x9d]
+        assert hmp(q, 'sendkey 0x1e-b 60000') == '' and codes(q, 2) == [0x1e, 0x30]
+        assert hmp(q, 'sendkey c 1') == ''  # what was held is let go
+        assert codes(q, 4) == [0xb0, 0x9e, 0x2e, 0xae]
+        for line in ('sendkey', 'sendkey nonsense', 'sendkey a-', 'sendkey a b', 'sendkey a 0', 'sendkey 0x80',
+                     'sendkey 0xzz', 'sendkey ' + '-'.join('a' * 17)):
+            assert hmp(q, line).startswith('Error: '), line
+        assert not q.inb(0x64) & 1
+    with idle('-machine', 'none') as g:
+        assert 'no keyboard' in hmp(g, 'sendkey a')
+
+
 def print_computes():
     with idle() as g:
         for line, value in (('print 16', '0x10'), ('print /x $cs', '0xf000'), ('p/d 0x10 - 32', ' -16'),
@@ -162,11 +186,11 @@ def the_log_is_switched():
 def nothing_is_refused_in_silence():
     with idle() as g:
         assert 'not in suspended state' in hmp(g, 'system_wakeup')
-        for line in ('sendkey ctrl-alt-delete', 'info block', 'info network', 'info usb', 'savevm x', 'i /b 0x80',
+        for line in ('info block', 'info network', 'info usb', 'savevm x', 'i /b 0x80',
                      'migrate_cancel', 'info roms'):
             text = hmp(g, line)
             assert text.startswith('Error: QEMU has') and 'not yet' in text, (line, text)
         assert hmp(g, 'info mem') == hmp(g, 'info tlb') == 'PG disabled\n'
 
 
-main(nmi_reaches_the_guest, print_computes, the_log_is_switched, nothing_is_refused_in_silence, info_and_help_list, info_pci, info_pic, info_lapic, chips_in_the_kernel_are_told, info_qom_tree)
+main(nmi_reaches_the_guest, keys_reach_the_keyboard, print_computes, the_log_is_switched, nothing_is_refused_in_silence, info_and_help_list, info_pci, info_pic, info_lapic, chips_in_the_kernel_are_told, info_qom_tree)
