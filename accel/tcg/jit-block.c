@@ -444,7 +444,7 @@ static bool decode_again(JitCtx *x)
                                                  x->op[i]))) {
             memset(&x->zi[i], 0, sizeof(x->zi[i]));
         }
-        x->wide |= x->zi[i].encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
+        x->wide |= jit_simd_is_wide(x, i);
         x->csr |= jit_simd_wants_csr(&x->zi[i], x->op[i]);
         x->x87 |= jit_x87_wants(x, i) || jit_mmx_wants(x, i);
     }

@@ -83,6 +83,16 @@ bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
     return set_is_simple(zi) && !mnemonic_is_special(zi->mnemonic) && simd_uses_mxcsr(zi, op);
 }
 
+/*
+ * Only what AVX itself runs: BMI is encoded with VEX too, and so is what raises #UD as the guest, and
+ * perhaps the host, has no AVX.
+ */
+bool jit_simd_is_wide(const JitCtx *x, unsigned k)
+{
+    return x->zi[k].encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && (x->tb->mode & MODE_AVX) &&
+           set_is_simple(&x->zi[k]) && !tcg_insn_raises(&x->tb->insn[k]);
+}
+
 static bool names_mmx(const JitCtx *x, unsigned k)
 {
     for (unsigned n = 0; n < x->zi[k].operand_count; n++) {

@@ -148,7 +148,7 @@ typedef struct JitCtx {
     unsigned index;            /* of the instruction under way */
     unsigned n;                /* instructions translated */
     uint16_t live[BLOCK_MAX_INSNS + 1]; /* arithmetic flags wanted before instruction n */
-    bool wide;                 /* some VEX instruction: vector registers are moved whole */
+    bool wide;                 /* some AVX instruction: vector registers are moved whole */
     bool csr;                  /* some instruction depends on MXCSR */
     bool x87;                  /* some instruction wants the x87 state in the host */
     bool ended;                /* control has left the block */
@@ -331,6 +331,8 @@ bool jit_simd(JitCtx *x);
 /* jit-simd.c */
 void jit_xmm_spill(JitCtx *x, uint16_t mask);
 void jit_xmm_load(JitCtx *x, uint16_t mask);
+/* Does instruction k run on the host's AVX? */
+bool jit_simd_is_wide(const JitCtx *x, unsigned k);
 bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op);
 
 bool jit_mmx_wants(const JitCtx *x, unsigned k);

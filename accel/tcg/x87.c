@@ -264,8 +264,8 @@ bool decode_x87(Decode *d, Insn *out)
         zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY) {
         return false;
     }
-    if (zi->meta.isa_set == ZYDIS_ISA_SET_SSE3X87 && !x86_has(d->c, FEAT_1_ECX, BIT(0))) {
-        return false;
+    if (zi->mnemonic == ZYDIS_MNEMONIC_FISTTP && !x86_has(d->c, FEAT_1_ECX, BIT(0))) {
+        return false; /* Zydis counts it among the x87 set */
     }
     return decode_native(d, out);
 }
