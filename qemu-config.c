@@ -39,6 +39,7 @@ static const QemuOptDesc accel_desc[] = {
     N("tb-size", "tcg: MiB of translated code"),
     B("one-insn", "tcg: interpret every instruction, translate nothing"),
     B("exact-flags", "tcg: RFLAGS exact even at a fault"),
+    S("host-without", "tcg: for tests, features the host is taken to lack, separated by ':'; or all"),
     S("state-log", "tcg: file for the states of a deterministic run"),
     N("state-every", "tcg: instructions between two states (10000)"),
     N("state-from", "tcg: instructions before the first"),

@@ -52,6 +52,7 @@ Choose how guest code is run: kvm (the host's processor), tcg (in software) or q
 * thread=multi: tcg: each CPU has a thread of its own, and nothing else can be had: single is refused.
 * one-insn=on|off: tcg: interpret every instruction, translate nothing. Off if left out.
 * exact-flags=on|off: tcg: keep the flags register exact at every instruction that may fault, which costs time. Off if left out.
+* host-without=FEATURE[:FEATURE...]|all: tcg: for tests: behave as if the host's processor lacked these features (avx:avx2:bmi2, named as with -cpu), or all that x86-64 began without. The guest gets none of them, and no host instruction of theirs runs.
 * state-log=FILE, state-every=N: tcg, with -icount: write a line "COUNT RIP HASH" for the state of the CPU after every N instructions (10000); tests/linux/lockstep.py compares two of them.
 * state-from=N: tcg: the first line is that of this count.
 * state-ram-every=N: tcg: every N lines one tells of RAM too.

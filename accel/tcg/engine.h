@@ -108,6 +108,8 @@ void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Ins
 void tcg_log_exec(const X86CPU *c, const TcgBlock *b);
 /* b was translated (-d out_asm): its host code, where it runs. */
 void tcg_log_translated(const X86CPU *c, const TcgBlock *b, const uint8_t *code, size_t size);
+/* Other host code that was made (-d out_asm), at c->rip. */
+void tcg_log_code(const X86CPU *c, const char *what, const uint8_t *code, size_t size);
 
 /* decode.c */
 void tcg_decode_init(X86CPU *c, TcgEngine *g);

@@ -308,7 +308,7 @@ static void common_jump_second(Jit *j, Emit *e)
     emit_jmp_mem(e, H_DX, at + (int32_t)offsetof(JitJump, code));
 }
 
-void jit_common_emit(Jit *j)
+size_t jit_common_emit(Jit *j)
 {
     Emit e = { .p = j->rw, .end = j->rw + JIT_HEAD_ROOM, .rx = j->rx - j->rw };
     const uint8_t *tail;
@@ -327,6 +327,7 @@ void jit_common_emit(Jit *j)
     emit_op_rr(&e, false, 0x31, H_AX, H_AX);
     emit_jmp(&e, tail);
     j->fill = JIT_HEAD_ROOM;
+    return (size_t)(e.p - j->rw);
 }
 
 /* ---- Running ---- */

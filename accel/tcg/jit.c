@@ -15,6 +15,7 @@
 #include "accel/tcg/jit.h"
 #include "accel/tcg/mmu.h"
 #include "accel/tcg/simd.h"
+#include "qemu/log.h"
 
 
 _Atomic uint64_t tcg_jit_cache_size = 32 * MiB;
@@ -299,6 +300,7 @@ uint64_t jit_bytes(uint64_t cache_size)
 
 bool jit_init(X86CPU *c, Error **errp)
 {
+    size_t size;
     Jit *j;
 
     if (!tcg_jit_enabled) {
@@ -324,7 +326,10 @@ bool jit_init(X86CPU *c, Error **errp)
     }
     j->one[1].fn = tcg_insn_end;
     c->accel_area[AREA_JUMP] = (uintptr_t)j->jump;
-    jit_common_emit(j);
+    size = jit_common_emit(j);
+    if (qemu_loglevel_mask(LOG_OUT_ASM)) {
+        tcg_log_code(c, "common code", j->rx, size);
+    }
     thread_jit = j;
     return true;
 }

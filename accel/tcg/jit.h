@@ -352,7 +352,7 @@ JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);
 
 /* ---- jit-run.c ---- */
 #define JIT_HEAD_ROOM 4096 /* bytes for common code */
-void jit_common_emit(Jit *j);
+size_t jit_common_emit(Jit *j); /* its length */
 /* The two entries of the jump cache that may be for rip. */
 JitJump *jit_jump_set(Jit *j, uint64_t rip);
 /*

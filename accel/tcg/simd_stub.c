@@ -17,6 +17,7 @@
 #include <cpuid.h>
 #include "accel/tcg/engine-run.h"
 #include "accel/tcg/simd.h"
+#include "qemu/log.h"
 
 #define ARENA_SIZE ((size_t)SIMD_SLOTS * SIMD_STUB_SIZE)
 
@@ -219,17 +220,18 @@ static void emit_stores(Emit *e, uint64_t key)
     }
 }
 
-static void simd_emit(uint8_t *p, uint64_t key)
+/* Returns its length. */
+static size_t simd_emit(uint8_t *p, uint64_t key)
 {
     Emit e = { p, p + SIMD_STUB_SIZE };
     if (key & KEY_X87_LIGHT) {
         size_t len = x87_emit_light(p, key);
         assert(len <= SIMD_STUB_SIZE);
-        return;
+        return len;
     }
     if (key & KEY_X87) {
         emit_x87(&e, key);
-        return;
+        return (size_t)(e.p - p);
     }
     emit_loads(&e, key);
     emit_insn(&e, key);
@@ -241,6 +243,7 @@ static void simd_emit(uint8_t *p, uint64_t key)
         EB(&e, 0x0f, 0x77); /* emms */
     }
     EB(&e, 0x31, 0xc0, 0xc3); /* xor eax, eax; ret */
+    return (size_t)(e.p - p);
 }
 
 static unsigned key_hash(uint64_t key)
@@ -268,8 +271,11 @@ const SimdSlot *simd_stub_get(X86CPU *c, uint64_t key)
     slot += way;
     uint8_t *code = s->rw + (size_t)(slot - s->slots) * SIMD_STUB_SIZE;
     memset(code, 0xcc, SIMD_STUB_SIZE); /* INT3: what is behind a stub is never run */
-    simd_emit(code, key);
+    size_t size = simd_emit(code, key);
     slot->key = key;
+    if (qemu_loglevel_mask(LOG_OUT_ASM)) {
+        tcg_log_code(c, "stub", (const uint8_t *)(const void *)slot->fn, size);
+    }
     if (evict) {
         /* Code that ran before was changed through another linear address: SDM 3A, 8.1.3. */
         unsigned a, b, cx, d;

@@ -15,7 +15,7 @@ void tcg_flush_all(CPUState *cpu)
 
 static bool tcg_available(void)
 {
-    return true;
+    return !x86_tcg_host_lacks();
 }
 
 /* -accel tcg,tb-size=MiB: for all vCPUs together; 0: not given. */
@@ -45,6 +45,22 @@ static uint64_t tcg_vcpu_bytes(struct QemuOpts *opts, unsigned vcpus)
            QEMU_THREAD_STACK_SIZE + MiB;
 }
 
+/* host-without= comes first: it may take away what is needed. */
+static bool check_host(struct QemuOpts *opts, Error **errp)
+{
+    const char *without = qemu_opt_get(opts, "host-without"), *lacks;
+
+    if (without && !x86_tcg_host_without(without, errp)) {
+        return false;
+    }
+    lacks = x86_tcg_host_lacks();
+    if (lacks) {
+        error_setg(errp, "the software CPU needs a processor with %s, and this host's has none; use a newer "
+                         "host", lacks);
+    }
+    return !lacks;
+}
+
 static bool tcg_init(struct QemuOpts *opts, Error **errp)
 {
     const char *thread = qemu_opt_get(opts, "thread");
@@ -60,7 +76,7 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
                    (unsigned long long)mib);
         return false;
     }
-    if (!state_log_configure(opts, errp)) {
+    if (!check_host(opts, errp) || !state_log_configure(opts, errp)) {
         return false;
     }
     tcg_cache_size = mib * MiB;

@@ -44,19 +44,32 @@ void tcg_log_block(const X86CPU *c, const TcgEngine *g, uint32_t mode, const Ins
     }
 }
 
-void tcg_log_translated(const X86CPU *c, const TcgBlock *b, const uint8_t *code, size_t size)
+static void log_host_code(const X86CPU *c, const uint8_t *code, size_t size)
 {
     const ZydisDecoder *d = &c->tcg->engine->decoder[2];
     ZydisFormatter f;
 
+    ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
+    for (size_t at = 0; at < size;) {
+        at += log_insn(d, &f, code + at, size - at, (uint64_t)(uintptr_t)code + at);
+    }
+}
+
+void tcg_log_translated(const X86CPU *c, const TcgBlock *b, const uint8_t *code, size_t size)
+{
     if (!qemu_log_in_addr_range(tcg_code_linear(c->tcg, b->rip))) {
         return;
     }
-    ZydisFormatterInit(&f, ZYDIS_FORMATTER_STYLE_ATT);
     qemu_log("---- CPU %u, translated rip %016llx, %u instructions, %zu bytes\n", c->base.index,
              (unsigned long long)b->rip, b->n, size);
-    for (size_t at = 0; at < size;) {
-        at += log_insn(d, &f, code + at, size - at, (uint64_t)(uintptr_t)code + at);
+    log_host_code(c, code, size);
+}
+
+void tcg_log_code(const X86CPU *c, const char *what, const uint8_t *code, size_t size)
+{
+    if (qemu_log_in_addr_range(tcg_code_linear(c->tcg, c->rip))) {
+        qemu_log("---- CPU %u, %s, %zu bytes\n", c->base.index, what, size);
+        log_host_code(c, code, size);
     }
 }
 

@@ -15,7 +15,7 @@
 /* The items of -d: bit, name, help. */
 /* clang-format off */
 #define LOG_ITEM_TABLE(I)                                                                         \
-    I(LOG_OUT_ASM,     0, "out_asm",      "host code generated for each translated block")        \
+    I(LOG_OUT_ASM,     0, "out_asm",      "host code generated: translated blocks and stubs")     \
     I(LOG_IN_ASM,      1, "in_asm",       "guest code of each block when it is first decoded")    \
     I(LOG_INT,         2, "int",          "interrupts and exceptions")                            \
     I(LOG_EXEC,        3, "exec",         "address of each block before it runs (very long)")     \

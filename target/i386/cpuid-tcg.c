@@ -8,6 +8,8 @@
  * calibration and always runs (tsc-deadline, arat), a TSC known to be constant and synchronised
  * (invtsc, tsc-adjust), string moves that are one instruction to interpret (erms, fsrm).
  */
+#include <glib.h>
+#include <string.h>
 #include "target/i386/cpuid.h"
 
 #define TCG_TSC_KHZ 1000000u
@@ -83,9 +85,85 @@ static uint32_t host_word(FeatureWord w)
     }
 }
 
+/*
+ * The software CPU's own need: it keeps the guest's arithmetic flags in the form of LAHF and SAHF, which
+ * the first x86-64 processors did not have in 64-bit mode.
+ */
+#define OWN_WORD FEAT_8000_0001_ECX
+#define OWN_BITS CPUID_8000_0001_ECX_LAHF_LM
+
+/* Start-up, then read only. */
+static struct {
+    bool known;                     /* supported is computed */
+    uint32_t without[FEAT_WORDS];   /* taken as absent from the host: x86_tcg_host_without() */
+    uint32_t supported[FEAT_WORDS];
+} host;
+
+/* Nothing without its prerequisites: a host without AVX has no AVX2, whatever it says. */
 static uint32_t tcg_supported(FeatureWord w)
 {
-    return by_itself[w] | (by_host[w] & host_word(w));
+    if (!host.known) {
+        for (FeatureWord n = 0; n < FEAT_WORDS; n++) {
+            host.supported[n] = by_itself[n] | (by_host[n] & host_word(n) & ~host.without[n]);
+        }
+        x86_features_drop_orphans(host.supported);
+        host.known = true;
+    }
+    return host.supported[w];
+}
+
+static uint32_t taken_from_host(FeatureWord w)
+{
+    return by_host[w] | (w == OWN_WORD ? OWN_BITS : 0);
+}
+
+static void refuse_name(const char *names, const char *name, Error **errp)
+{
+    GString *list = g_string_new(NULL);
+
+    for (unsigned i = 0; i < x86_feature_count; i++) {
+        if (taken_from_host(x86_features[i].word) & BIT(x86_features[i].bit)) {
+            g_string_append_printf(list, "%s%s", list->len ? ", " : "", x86_features[i].name);
+        }
+    }
+    error_setg(errp, "host-without=%s: '%s' is nothing that the software CPU takes from its host; use all, or "
+                     "of these, separated by ':': %s", names, name, list->str);
+    g_string_free(list, TRUE);
+}
+
+bool x86_tcg_host_without(const char *names, Error **errp)
+{
+    uint32_t without[FEAT_WORDS] = { 0 }, mask[FEAT_WORDS];
+    char **words = g_strsplit(names ? names : "", ":", -1);
+    bool ok = *words || !names;
+
+    for (char **w = words; *w && ok; w++) {
+        bool all = !strcmp(*w, "all");
+
+        ok = all || x86_feature_lookup(*w, mask);
+        for (FeatureWord n = 0; n < FEAT_WORDS && ok; n++) {
+            mask[n] = all ? by_host[n] : mask[n];
+            ok = !(mask[n] & ~taken_from_host(n));
+            without[n] |= mask[n];
+        }
+        if (!ok) {
+            refuse_name(names, *w, errp);
+        }
+    }
+    if (names && !*words) {
+        refuse_name(names, "", errp);
+    }
+    g_strfreev(words);
+    if (ok) {
+        memcpy(host.without, without, sizeof(without));
+        host.known = false;
+    }
+    return ok;
+}
+
+const char *x86_tcg_host_lacks(void)
+{
+    return host_word(OWN_WORD) & ~host.without[OWN_WORD] & OWN_BITS ? NULL : "lahf_lm";
 }
 
 static uint32_t tcg_defaults(FeatureWord w)

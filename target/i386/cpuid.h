@@ -222,6 +222,13 @@ bool x86_host_saves_ymm(void);
 void x86_cpu_set_backend(const X86CpuBackend *b);
 const X86CpuBackend *x86_cpu_backend(void);
 extern const X86CpuBackend x86_tcg_backend;
+/*
+ * For tests: the software CPU takes its host to lack these features, and what depends on them. names: as
+ * -cpu's, separated by ':', or "all"; NULL: lacks none. Replaces an earlier list. Start-up, before a model is chosen.
+ */
+bool x86_tcg_host_without(const char *names, Error **errp);
+/* RT_SAFE. A feature without which the software CPU cannot run on this host, by name; NULL: none. */
+const char *x86_tcg_host_lacks(void);
 
 /* ---- State components (SDM 1, chapter 13) ---- */
 

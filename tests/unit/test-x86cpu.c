@@ -444,6 +444,54 @@ static void test_tsc(void)
     g_assert_cmpuint(x86_host_tsc_khz(), >, 100000);
 }
 
+static void without_refused(const char *names, const char *part)
+{
+    Error *err = NULL;
+
+    g_assert_false(x86_tcg_host_without(names, &err));
+    g_assert_nonnull(strstr(error_get_pretty(err), part));
+    error_free(err);
+}
+
+/* What a host lacks, and what would depend on it, is offered to no guest. */
+static void test_host_without(void)
+{
+    const X86CpuBackend *b = &x86_tcg_backend;
+    uint32_t ecx = b->supported(FEAT_1_ECX), ebx = b->supported(FEAT_7_0_EBX);
+    const uint32_t avx = CPUID_1_ECX_AVX | CPUID_1_ECX_FMA | CPUID_1_ECX_F16C;
+    X86CPU *c;
+
+    x86_cpu_set_backend(b);
+    g_assert_true(x86_tcg_host_without("avx", &error_abort));
+    g_assert_cmphex(b->supported(FEAT_1_ECX), ==, ecx & ~avx);
+    g_assert_cmphex(b->supported(FEAT_7_0_EBX), ==, ebx & ~CPUID_7_0_EBX_AVX2);
+    refused("max,+avx,enforce=on", "avx");
+    c = new_cpu("max");
+    g_assert_cmphex(c->feat[FEAT_1_ECX] & avx, ==, 0);
+    g_assert_cmphex(c->feat[FEAT_7_0_EBX] & CPUID_7_0_EBX_AVX2, ==, 0);
+    free(c);
+    g_assert_true(x86_tcg_host_without("bmi2:popcnt:pni", &error_abort));
+    g_assert_cmphex(b->supported(FEAT_1_ECX) & (CPUID_1_ECX_SSE3 | CPUID_1_ECX_POPCNT | avx), ==, 0);
+    g_assert_cmphex(b->supported(FEAT_7_0_EBX) & CPUID_7_0_EBX_BMI2, ==, 0);
+    g_assert_true(x86_tcg_host_without("all", &error_abort));
+    g_assert_cmphex(b->supported(FEAT_1_ECX), ==,
+                    CPUID_1_ECX_PCID | CPUID_1_ECX_X2APIC | CPUID_1_ECX_TSC_DEADLINE | CPUID_1_ECX_XSAVE |
+                        CPUID_1_ECX_HYPERVISOR);
+    g_assert_cmphex(b->supported(FEAT_8000_0001_ECX) & CPUID_8000_0001_ECX_ABM, ==, 0);
+    g_assert_null(x86_tcg_host_lacks());
+    without_refused("", "'' is nothing");
+    without_refused("avx:", "'' is nothing");
+    without_refused("avx:sse2", "'sse2' is nothing");
+    without_refused("fsgsbase", "avx2, bmi2");
+    g_assert_cmphex(b->supported(FEAT_7_0_EBX) & CPUID_7_0_EBX_BMI1, ==, 0); /* as before */
+    g_assert_true(x86_tcg_host_without("lahf_lm", &error_abort));
+    g_assert_cmpstr(x86_tcg_host_lacks(), ==, "lahf_lm");
+    g_assert_true(x86_tcg_host_without(NULL, &error_abort));
+    g_assert_null(x86_tcg_host_lacks());
+    g_assert_cmphex(b->supported(FEAT_1_ECX), ==, ecx);
+    g_assert_cmphex(b->supported(FEAT_7_0_EBX), ==, ebx);
+}
+
 int main(int argc, char **argv)
 {
     EventLoop *loop;
@@ -461,5 +509,6 @@ int main(int argc, char **argv)
     g_test_add_func("/x86cpu/reset", test_reset);
     g_test_add_func("/x86cpu/firmware-mtrrs", test_firmware_mtrrs);
     g_test_add_func("/x86cpu/tsc", test_tsc);
+    g_test_add_func("/x86cpu/host-without", test_host_without);
     return g_test_run();
 }
