@@ -120,9 +120,9 @@ static const QemuOptDesc mon_desc[] = {
     B("pretty", "indented output"), END
 };
 static const QemuOptDesc chardev_desc[] = {
-    S("backend", "null, stdio, file, pipe, pty, socket, serial, ringbuf or mux"), S("chardev", NULL),
+    S("backend", "null, stdio, file, pipe, pty, socket, udp, serial, ringbuf or mux"), S("chardev", NULL),
     S("path", NULL), S("input-path", NULL), B("append", NULL), S("host", NULL), S("port", NULL),
-    S("fd", NULL), B("ipv4", NULL), B("ipv6", NULL), S("to", NULL), B("wait", NULL),
+    S("fd", NULL), S("localaddr", NULL), S("localport", NULL), B("ipv4", NULL), B("ipv6", NULL), S("to", NULL), B("wait", NULL),
     B("server", NULL), B("delay", NULL), B("nodelay", NULL), N("reconnect", NULL),
     B("telnet", NULL), B("abstract", NULL), B("tight", NULL),
     B("signal", NULL), B("mux", NULL), { "size", QEMU_OPT_SIZE, NULL },

@@ -203,6 +203,7 @@ Make a character back end that serial ports and monitors can use.
 * serial (or tty): path=DEVICE: a serial port of the host, such as /dev/ttyS0, raw; rate, parity, stop bits, break, DTR and RTS are set to what the guest sets. The guest sees CTS, DSR and DCD asserted.
 * pty: a new pseudo terminal, whose name is printed.
 * socket: path=FILE, host=HOST,port=PORT, or fd=FD; server=on|off, wait=on|off, telnet=on|off, reconnect=SECONDS, ipv4=, ipv6=, to=PORT, nodelay=on|off, abstract=on|off, tight=on|off.
+* udp: host=HOST (localhost), port=PORT, localaddr=ADDRESS, localport=PORT: datagrams; what nobody receives is lost.
 * ringbuf: size=SIZE: the last bytes, for the monitor command ringbuf-read.
 * mux=on: several may use it; Ctrl-A c switches between them.
 * logfile=FILE, logappend=on|off: what is put out goes to a file too.
@@ -215,7 +216,8 @@ Put a file descriptor that the program inherited into the set SET. Where a chara
 -serial DEVICE
 > connect the next serial port: stdio, pty, file:PATH,
 > /dev/ttyS0 (a port of the host), unix:PATH,server=on,
-> tcp:HOST:PORT, chardev:ID, null, none
+> tcp:HOST:PORT, udp:HOST:PORT[@[ADDRESS]:PORT],
+> chardev:ID, null, none
 Connect the next serial port. "mon:" before the device lets a monitor share it.
 
 -debugcon DEVICE

@@ -97,7 +97,7 @@ struct Chardev {
 
 extern const ChardevDriver chr_driver_null, chr_driver_file, chr_driver_stdio, chr_driver_pty,
     chr_driver_pipe, chr_driver_socket, chr_driver_ringbuf, chr_driver_mux,
-    chr_driver_serial, chr_driver_tty;
+    chr_driver_serial, chr_driver_tty, chr_driver_udp;
 
 /* ---- char.c, for drivers; on loop's thread unless said otherwise ---- */
 

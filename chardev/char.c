@@ -568,7 +568,7 @@ static Chardev *chr_new(const ChardevDriver *drv, const char *id, const ChrOpts 
 static const ChardevDriver *const drivers[] = {
     &chr_driver_file, &chr_driver_null, &chr_driver_pipe, &chr_driver_pty,
     &chr_driver_ringbuf, &chr_driver_serial, &chr_driver_socket, &chr_driver_stdio, &chr_driver_tty,
-    &chr_driver_mux,
+    &chr_driver_udp, &chr_driver_mux,
 };
 
 void chardev_print_help(void)

@@ -135,6 +135,27 @@ static bool parse_inet(ChrOpts *o, const char *s, Error **errp)
     return chr_opts_add(o, "host", host, errp) && parse_tail(o, "port", colon + 1, errp);
 }
 
+/* "HOST:PORT[@[LOCALADDR]:LOCALPORT]" */
+static bool parse_udp(ChrOpts *o, const char *s, Error **errp)
+{
+    const char *at = strchr(s, '@'), *colon = at ? strrchr(at, ':') : NULL;
+    g_autofree char *remote = at ? g_strndup(s, (gsize)(at - s)) : g_strdup(s);
+
+    if (at && !colon) {
+        error_setg(errp, "'%s' after '@' has no port; expected [ADDRESS]:PORT", at + 1);
+        return false;
+    }
+    if (at) {
+        bool v6 = at[1] == '[' && colon > at + 2 && colon[-1] == ']';
+        g_autofree char *addr = g_strndup(at + 1 + v6, (gsize)(colon - at - 1 - 2 * v6));
+
+        if (!chr_opts_add(o, "localaddr", addr, errp) || !chr_opts_add(o, "localport", colon + 1, errp)) {
+            return false;
+        }
+    }
+    return parse_inet(o, remote, errp);
+}
+
 /* Fills backend and options from the short form. */
 static bool parse_legacy(ChrOpts *o, const char *spec, Error **errp)
 {
@@ -157,6 +178,10 @@ static bool parse_legacy(ChrOpts *o, const char *spec, Error **errp)
     if (g_str_has_prefix(spec, "unix:")) {
         o->backend = "socket";
         return parse_tail(o, "path", spec + 5, errp);
+    }
+    if (g_str_has_prefix(spec, "udp:")) {
+        o->backend = "udp";
+        return parse_udp(o, spec + 4, errp);
     }
     if (g_str_has_prefix(spec, "tcp:") || g_str_has_prefix(spec, "telnet:")) {
         o->backend = "socket";

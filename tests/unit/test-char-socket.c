@@ -321,6 +321,68 @@ static void test_wait(void)
     front_fini(&f);
 }
 
+static int udp_peer(struct sockaddr_in *a)
+{
+    socklen_t len = sizeof(*a);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+    *a = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    g_assert_cmpint(bind(fd, (struct sockaddr *)a, sizeof(*a)), ==, 0);
+    g_assert_cmpint(getsockname(fd, (struct sockaddr *)a, &len), ==, 0);
+    return fd;
+}
+
+static void test_udp(void)
+{
+    struct sockaddr_in peer_addr, own;
+    socklen_t len = sizeof(own);
+    int spare = udp_peer(&own), peer = udp_peer(&peer_addr);
+    unsigned port = ntohs(own.sin_port);
+    g_autofree char *spec = g_strdup_printf("udp:127.0.0.1:%u@127.0.0.1:%u", ntohs(peer_addr.sin_port), port);
+    g_autofree char *big = g_strnfill(9000, 'x');
+    char buf[2000];
+    Front f;
+
+    close(spare); /* its port is ours now */
+    front_init(&f, legacy("udp", spec), loop);
+    RUN_UNTIL(f.events->len == 1);
+    front_puts(&f, "hello");
+    RUN_UNTIL(recvfrom(peer, buf, sizeof(buf), 0, (struct sockaddr *)&own, &len) == 5);
+    g_assert_cmpuint(ntohs(own.sin_port), ==, port);
+    /* An empty one is no end; of a long one nothing is lost though little is taken at a time. */
+    f.room = 7;
+    sendto(peer, "", 0, 0, (struct sockaddr *)&own, len);
+    g_assert_cmpint(sendto(peer, big, 9000, 0, (struct sockaddr *)&own, len), ==, 9000);
+    RUN_UNTIL(f.in->len == 9000);
+    f.room = 0; /* and none at all */
+    g_assert_cmpint(sendto(peer, "later", 5, 0, (struct sockaddr *)&own, len), ==, 5);
+    run_a_while();
+    g_assert_cmpuint(f.in->len, ==, 9000);
+    f.room = 2;
+    chr_fe_accept_input(&f.fe);
+    RUN_UNTIL(f.in->len == 9005);
+    g_assert_true(g_str_has_suffix(f.in->str, "later"));
+    /* Nobody listens for a while: the news of it ends nothing. */
+    close(peer);
+    for (unsigned i = 0; i < 5; i++) {
+        f.room = i % 2;
+        front_puts(&f, "lost");
+        run_a_while();
+    }
+    peer = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    g_assert_cmpint(bind(peer, (struct sockaddr *)&peer_addr, sizeof(peer_addr)), ==, 0);
+    f.room = 100;
+    chr_fe_accept_input(&f.fe);
+    run_a_while();
+    front_puts(&f, "again");
+    RUN_UNTIL(recv(peer, buf, sizeof(buf), 0) == 5);
+    g_assert_cmpint(sendto(peer, "back", 4, 0, (struct sockaddr *)&own, len), ==, 4);
+    RUN_UNTIL(f.in->len == 9009);
+    g_assert_cmpstr(f.events->str, ==, "O");
+    front_fini(&f);
+    close(peer);
+}
+
 int main(int argc, char **argv)
 {
     char_test_init(&argc, &argv);
@@ -332,5 +394,6 @@ int main(int argc, char **argv)
     g_test_add_func("/char/socket/telnet", test_telnet);
     g_test_add_func("/char/socket/inherited", test_inherited_fd);
     g_test_add_func("/char/socket/wait", test_wait);
+    g_test_add_func("/char/socket/udp", test_udp);
     return char_test_run();
 }

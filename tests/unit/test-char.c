@@ -448,6 +448,10 @@ static void test_errors(void)
     expect_error("/dev/nonexistent", "Could not open '/dev/nonexistent'");
     expect_error("serial,id=bad", "no device path");
     expect_error("serial,id=bad,path=/dev/ttyS0,baud=5", "'baud'");
+    expect_error("udp:127.0.0.1", "no port");
+    expect_error("udp:127.0.0.1:5@x", "no port");
+    expect_error("udp:127.0.0.1:5@192.0.2.1:5", "cannot exchange datagrams");
+    expect_error("udp,id=bad", "no port given");
     expect_error("floppy:x", "'floppy:x' is not a valid char driver");
     expect_error("chardev:zz", "'zz' not found");
     expect_error("pipe:/nonexistent/p", "Could not open '/nonexistent/p'");
