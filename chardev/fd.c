@@ -85,6 +85,12 @@ static void on_in(void *opaque, uint32_t events)
     int fd = f->in_fd;
 
     if ((events & (EPOLLHUP | EPOLLERR)) && chr_in_room(&f->chr) == 0) {
+        const ChrFrontend *fe = f->chr.fe;
+
+        if (one_fd(f) && fe && fe->ops && fe->ops->drop_unread) {
+            input_ended(f);
+            return;
+        }
         /* Epoll reports this whatever the mask. What the peer sent before it left stays in the
          * kernel until the front end wants it; nobody takes output any more. */
         event_source_remove(&f->in_src);

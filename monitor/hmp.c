@@ -337,13 +337,13 @@ static void hmp_event(void *opaque, ChrEvent event)
         mon->cursor = 0;
         mon->esc_state = ESC_NONE;
         mon->history_pos = -1;
-        g_byte_array_set_size(mon->out, 0);
+        monitor_drop_output(mon);
         monitor_puts(mon, "QEMU " COMPAT " monitor (qemu-rt " QEMU_VERSION
                           ") - type 'help' for more information\n" PROMPT);
         break;
     case CHR_EVENT_CLOSED:
         mon->open = false;
-        g_byte_array_set_size(mon->out, 0);
+        monitor_drop_output(mon);
         break;
     case CHR_EVENT_MUX_IN:
         monitor_puts(mon, "\n");
@@ -359,6 +359,7 @@ static const ChrFrontendOps hmp_ops = {
     .read = hmp_read,
     .event = hmp_event,
     .writable = monitor_flush,
+    .drop_unread = true,
 };
 
 bool monitor_new_hmp(Chardev *chr, Error **errp)

@@ -4,6 +4,7 @@
 #define MONITOR_INTERNAL_H
 
 #include <glib.h>
+#include "event/event.h"
 #include "monitor/monitor.h"
 
 struct json_object;
@@ -20,7 +21,9 @@ struct json_tokener;
 /* One session. Everything is touched by the control thread only. */
 struct Monitor {
     ChrFrontend fe;
-    GByteArray *out; /* not yet taken by the chardev */
+    GByteArray *out; /* from out_pos on: not yet taken by the chardev */
+    size_t out_pos;
+    bool out_big; /* it takes much memory */
     bool is_qmp;
     bool open;
     Monitor *next;
@@ -29,6 +32,10 @@ struct Monitor {
     bool pretty;
     bool negotiated;
     struct json_tokener *tok;
+    GByteArray *in;    /* from in_pos on: read, and its turn has not come */
+    size_t in_pos;
+    EventPost serve_post;
+    bool turn_over;    /* a command was answered */
     uint64_t in_bytes; /* of the command under way */
     bool skip_line;    /* after a syntax error: up to the next newline */
     uint64_t events_lost;
@@ -51,6 +58,11 @@ extern Monitor *monitors;
 void monitor_write(Monitor *mon, const char *buf, size_t len);
 Monitor *monitor_new(Chardev *chr, const ChrFrontendOps *ops, Error **errp);
 bool monitor_can_take(const Monitor *mon);
+/* Bytes that the client has not taken. */
+size_t monitor_pending(const Monitor *mon);
+void monitor_drop_output(Monitor *mon);
+/* After something big was freed: the host gets it back. */
+void monitor_trim(void);
 void monitor_flush(void *opaque);
 
 /* qmp.c */

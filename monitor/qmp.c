@@ -11,7 +11,10 @@
 #include "monitor/qapi-util.h"
 #include "qapi/qapi.h"
 
-#define QMP_MAX_DEPTH 256
+#define QMP_MAX_DEPTH  256
+#define NAME_SHOWN_MAX 1000
+/* The JSON parser keeps its buffer; after a command of more than this it gets a new one. */
+#define TOK_KEEP_MAX   (256 * KiB)
 
 static const char *const class_names[] = {
     [ERROR_CLASS_GENERIC_ERROR] = "GenericError",
@@ -38,7 +41,7 @@ void qmp_broadcast(struct json_object *j)
         if (!mon->is_qmp || !mon->open || !mon->negotiated) {
             continue;
         }
-        if (mon->out->len > MONITOR_MAX_OUT) {
+        if (monitor_pending(mon) > MONITOR_MAX_OUT) {
             mon->events_lost++;
             continue;
         }
@@ -124,7 +127,10 @@ static const QmpCommand *command_check(Monitor *mon, struct json_object *j,
                   "Capabilities negotiation is already complete, command ignored");
         return NULL;
     }
-    if (!cmd) {
+    if (!cmd && json_object_get_string_len(name) > NAME_SHOWN_MAX) {
+        error_set(errp, ERROR_CLASS_COMMAND_NOT_FOUND, "The command with a name of %d bytes has not been found",
+                  json_object_get_string_len(name));
+    } else if (!cmd) {
         error_set(errp, ERROR_CLASS_COMMAND_NOT_FOUND, "The command %s has not been found",
                   json_object_get_string(name));
     }
@@ -162,14 +168,27 @@ static void qmp_dispatch(Monitor *mon, struct json_object *j)
 
 /* ---- Input ---- */
 
+/* Ready for the next command. */
+static void parser_reset(Monitor *mon)
+{
+    if (mon->in_bytes > TOK_KEEP_MAX) {
+        json_tokener_free(mon->tok);
+        mon->tok = json_tokener_new_ex(QMP_MAX_DEPTH);
+        monitor_trim();
+    } else {
+        json_tokener_reset(mon->tok);
+    }
+    mon->in_bytes = 0;
+}
+
 static void syntax_error(Monitor *mon, const char *why)
 {
     Error *err = NULL;
 
     error_setg(&err, "%s", why);
     send_error(mon, err, NULL);
-    json_tokener_reset(mon->tok);
-    mon->in_bytes = 0;
+    parser_reset(mon);
+    mon->turn_over = true;
 }
 
 static size_t skip_space(const uint8_t *buf, size_t len)
@@ -214,27 +233,61 @@ static size_t qmp_feed(Monitor *mon, const uint8_t *buf, size_t len)
         mon->skip_line = !memchr(buf, '\n', MIN(used + 1, len));
         return MIN(used + 1, len);
     }
-    mon->in_bytes = 0;
-    json_tokener_reset(mon->tok);
     qmp_dispatch(mon, j);
     json_object_put(j);
+    parser_reset(mon);
+    mon->turn_over = true;
     return used;
+}
+
+static bool input_waits(const Monitor *mon)
+{
+    return mon->in_pos < mon->in->len;
+}
+
+static void drop_input(Monitor *mon)
+{
+    g_byte_array_set_size(mon->in, 0);
+    mon->in_pos = 0;
+}
+
+/*
+ * One command, then it is the turn of other sessions and of everything else on this thread. What is
+ * left of a client that is gone is served like that too: some send a command and leave.
+ */
+static void qmp_serve(void *opaque)
+{
+    Monitor *mon = opaque;
+
+    mon->turn_over = false;
+    while (input_waits(mon) && !mon->turn_over && monitor_can_take(mon)) {
+        mon->in_pos += qmp_feed(mon, mon->in->data + mon->in_pos, mon->in->len - mon->in_pos);
+    }
+    if (!input_waits(mon)) {
+        drop_input(mon);
+        if (!mon->open) {
+            parser_reset(mon);
+        }
+        chr_fe_accept_input(&mon->fe);
+    } else if (monitor_can_take(mon)) {
+        event_post(event_loop_control(), &mon->serve_post);
+    }
 }
 
 static size_t qmp_can_read(void *opaque)
 {
-    return monitor_can_take(opaque) ? 4096 : 0;
+    Monitor *mon = opaque;
+
+    return monitor_can_take(mon) && !input_waits(mon) ? 4096 : 0;
 }
 
 static void qmp_read(void *opaque, const uint8_t *buf, size_t len)
 {
-    monitor_collect_fds(opaque);
-    while (len) {
-        size_t n = qmp_feed(opaque, buf, len);
+    Monitor *mon = opaque;
 
-        buf += n;
-        len -= n;
-    }
+    monitor_collect_fds(mon);
+    g_byte_array_append(mon->in, buf, (guint)len);
+    qmp_serve(mon);
 }
 
 static void send_greeting(Monitor *mon)
@@ -259,16 +312,22 @@ static void qmp_event(void *opaque, ChrEvent event)
         mon->open = true;
         mon->negotiated = false;
         mon->skip_line = false;
-        mon->in_bytes = 0;
         mon->events_lost = 0;
-        json_tokener_reset(mon->tok);
-        g_byte_array_set_size(mon->out, 0);
+        parser_reset(mon);
+        drop_input(mon);
+        monitor_drop_output(mon);
         send_greeting(mon);
         break;
     case CHR_EVENT_CLOSED:
         mon->open = false;
         monitor_drop_fds(mon);
-        g_byte_array_set_size(mon->out, 0);
+        if (!monitor_can_take(mon)) {
+            drop_input(mon); /* it never read: it does not wait for any of this */
+        }
+        if (!input_waits(mon)) {
+            parser_reset(mon);
+        }
+        monitor_drop_output(mon);
         break;
     default:
         break;
@@ -280,6 +339,7 @@ static const ChrFrontendOps qmp_ops = {
     .read = qmp_read,
     .event = qmp_event,
     .writable = monitor_flush,
+    .drop_unread = true,
 };
 
 bool monitor_new_qmp(Chardev *chr, bool pretty, Error **errp)
@@ -292,6 +352,8 @@ bool monitor_new_qmp(Chardev *chr, bool pretty, Error **errp)
     mon->is_qmp = true;
     mon->pretty = pretty;
     mon->tok = json_tokener_new_ex(QMP_MAX_DEPTH);
+    mon->in = g_byte_array_new();
+    event_post_init(&mon->serve_post, qmp_serve, mon);
     chr_fe_set_handlers(&mon->fe, event_loop_control(), &qmp_ops, mon);
     return true;
 }

@@ -6,8 +6,10 @@
  */
 #include "monitor/internal.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include "event/event.h"
+#include "qemu/os.h"
 #include "qemu/runstate.h"
 #include "qemu/thread.h"
 #include "qapi/qapi.h"
@@ -20,22 +22,58 @@ uint8_t monitor_guest_uuid[16];
 static QemuThread control_thread;
 static bool control_running;
 
+/* Buffers are not kept once they have been this big. */
+#define KEEP_MAX (256 * KiB)
+
+size_t monitor_pending(const Monitor *mon)
+{
+    return mon->out->len - mon->out_pos;
+}
+
+void monitor_drop_output(Monitor *mon)
+{
+    mon->out_pos = 0;
+    if (mon->out_big) {
+        mon->out_big = false;
+        g_byte_array_free(mon->out, TRUE);
+        mon->out = g_byte_array_new();
+        monitor_trim();
+    } else {
+        g_byte_array_set_size(mon->out, 0);
+    }
+}
+
+void monitor_trim(void)
+{
+#ifdef __GLIBC__
+    /* Locked memory is kept on purpose; big buffers are mappings of their own there. */
+    if (os_memory_locked() == MEM_LOCK_OFF) {
+        malloc_trim(0);
+    }
+#endif
+}
+
 void monitor_flush(void *opaque)
 {
     Monitor *mon = opaque;
-    size_t n;
 
+    mon->out_big |= mon->out->len > KEEP_MAX;
     if (mon->capture) {
         g_string_append_len(mon->capture, (const char *)mon->out->data, mon->out->len);
-        g_byte_array_set_size(mon->out, 0);
+        monitor_drop_output(mon);
         return;
     }
-    n = chr_fe_write(&mon->fe, mon->out->data, mon->out->len);
-
-    if (n) {
-        g_byte_array_remove_range(mon->out, 0, n);
+    mon->out_pos += chr_fe_write(&mon->fe, mon->out->data + mon->out_pos, monitor_pending(mon));
+    if (mon->out_pos == mon->out->len) {
+        monitor_drop_output(mon);
+    } else if (mon->out_pos > mon->out->len / 2) {
+        g_byte_array_remove_range(mon->out, 0, (guint)mon->out_pos);
+        mon->out_pos = 0;
     }
     if (monitor_can_take(mon)) {
+        if (mon->in && mon->in->len) {
+            event_post(mon->fe.loop, &mon->serve_post);
+        }
         chr_fe_accept_input(&mon->fe);
     }
 }
@@ -48,7 +86,7 @@ void monitor_write(Monitor *mon, const char *buf, size_t len)
 
 bool monitor_can_take(const Monitor *mon)
 {
-    return mon->out->len < MONITOR_HIGH_OUT;
+    return monitor_pending(mon) < MONITOR_HIGH_OUT;
 }
 
 Monitor *monitor_new(Chardev *chr, const ChrFrontendOps *ops, Error **errp)
@@ -124,8 +162,8 @@ void monitor_cleanup(void)
     /* The thread is gone, so its sessions are ours: the last events still go out. */
     monitor_events_drain();
     for (Monitor *mon = monitors; mon; mon = mon->next) {
-        if (mon->open && mon->out->len) {
-            chr_fe_write_all(&mon->fe, mon->out->data, mon->out->len);
+        if (mon->open && monitor_pending(mon)) {
+            chr_fe_write_all(&mon->fe, mon->out->data + mon->out_pos, monitor_pending(mon));
         }
     }
 }

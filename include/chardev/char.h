@@ -30,6 +30,9 @@ typedef struct ChrFrontendOps {
     void (*event)(void *opaque, ChrEvent event);
     /* Room in the output ring again, after chr_fe_write() took less than offered. */
     void (*writable)(void *opaque);
+    /* A peer that leaves takes with it what it sent and nobody has read; else that waits until the
+     * front end has room for it. */
+    bool drop_unread;
 } ChrFrontendOps;
 
 /* Embedded by the front end; zeroed or set by chr_fe_init(). */

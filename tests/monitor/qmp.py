@@ -113,7 +113,63 @@ def huge_command_is_refused():
         assert 'limit' in q.reply()['error']['desc']
         q.sock.sendall(b'"}\r\n')
         assert q.cmd('query-status')['running'] is True
-        assert g.status('VmRSS') < 700 * 1024, g.status('VmRSS')
+
+
+def what_a_client_made_big_does_not_stay():
+    many = b'{"execute": "x", "arguments": {"a": [' + b'1,' * (8 << 20) + b'1]}}\r\n'
+    with machine() as g:
+        q = g.qmp
+        q.sock.settimeout(120)
+        before = g.status('VmRSS')
+        for text in (b'{"execute": "' + b'a' * (40 << 20) + b'"}\r\n', many,
+                     b'{"execute": "query-status", "id": "' + b'i' * (40 << 20) + b'"}\r\n'):
+            q.sock.sendall(text)
+            r = q.reply()
+            assert 'error' in r or len(r['id']) == 40 << 20
+            assert len(json.dumps(r)) < 300 or 'id' in r
+            q.cmd('query-status')
+            assert g.status('VmRSS') < before + (12 << 10), (text[:40], before, g.status('VmRSS'))
+        q.sock.sendall(b'{"execute": "' + b'a' * (40 << 20))
+        while g.status('VmRSS') < before + (39 << 10):
+            time.sleep(0.05)
+        q.close()
+        Qmp(g.qmp_path).negotiate().cmd('query-status')
+        assert g.status('VmRSS') < before + (12 << 10), (before, g.status('VmRSS'))
+
+
+def pipelined_commands_of_one_client_do_not_delay_others():
+    flood = b'{"execute":"qmp_capabilities"}\r\n' + b'{"execute":"query-qmp-schema"}' * 1300
+    with tempfile.TemporaryDirectory(prefix='qrt-') as d, machine(
+            '-qmp', f'unix:{d}/second,server=on,wait=off') as g:
+        path = d + '/second'
+        one = time.monotonic()
+        for _ in range(10):
+            g.qmp.cmd('query-qmp-schema')
+        one = (time.monotonic() - one) / 10
+        worst = []
+        for closes in (True, False) * 3:
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(path)
+            s.setblocking(False)
+            s.send(flood)
+            if closes:
+                s.close()
+            worst.append(0)
+            for _ in range(20):
+                start = time.monotonic()
+                g.qmp.cmd('query-status')
+                worst[-1] = max(worst[-1], time.monotonic() - start)
+            s.close()
+        assert sorted(worst)[1] < 5 * one + 0.02, (one, worst)
+        assert Qmp(path).negotiate().cmd('query-status')['running'] is True
+
+
+def commands_of_a_client_that_left_are_done():
+    with machine() as g:
+        q = Qmp(g.qmp_path)  # has been greeted
+        q.sock.sendall(b'{"execute":"qmp_capabilities"}{"execute":"stop"}{"execute":"query-status"}{"execute":"quit"}')
+        q.close()
+        assert g.wait() == 0
 
 
 def new_connection_after_the_old_one():
@@ -453,7 +509,8 @@ def the_human_monitor_through_qmp():
 
 try:
     main(greeting_and_negotiation, errors_have_class_and_desc, strings_are_not_cut_at_a_nul, garbage_harms_nobody,
-         input_may_be_split_anywhere, huge_command_is_refused, new_connection_after_the_old_one,
+         input_may_be_split_anywhere, huge_command_is_refused, what_a_client_made_big_does_not_stay,
+         pipelined_commands_of_one_client_do_not_delay_others, commands_of_a_client_that_left_are_done, new_connection_after_the_old_one,
          stop_cont_and_reset_events, stop_and_cont_many_times, quit_ends_with_0,
          sigterm_is_an_orderly_end, cpus_have_real_threads, a_client_that_does_not_read,
          several_monitors, translator_statistics, hmp_commands,
