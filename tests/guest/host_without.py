@@ -27,9 +27,10 @@ SETS = {
 }
 
 
-def run(log, accel):
+def run(log, accel, *more):
     """The guest runs to its good end; its host code is in the file log."""
-    options = ['-accel', accel, '-cpu', 'max', '-nodefaults', '-display', 'none', '-serial', 'stdio', '-d', 'out_asm', '-D', log]
+    options = ['-accel', accel, '-cpu', 'max', '-nodefaults', '-display', 'none', '-serial', 'stdio', '-d', 'out_asm', '-D', log,
+               *more]
     if IMAGE == 'cloud':
         options += ['-m', '512', '-kernel', kernel('cloud'), '-initrd', initramfs(), '-append',
                     'console=ttyS0 panic=-1 qrt=poweroff']
@@ -112,6 +113,20 @@ def the_check_finds_them():
         host_code('tcg', [], SETS if 'units' in IMAGE else ['vex'])
 
 
+def filtered():
+    """-dfilter, for -d out_asm."""
+    def rips(*more):
+        with tempfile.TemporaryDirectory(prefix='qrt-') as d:
+            run(f'{d}/log', 'tcg', *more)
+            with open(f'{d}/log', encoding='utf-8') as f:
+                return set(re.findall(r'translated rip (\w+)', f.read()))
+    every = sorted(rips())
+    one = every[len(every) // 2]
+    assert len(every) > 20, every
+    assert rips('-dfilter', f'0x{one}+1') == {one}
+    assert not rips('-dfilter', '0x0..0xfff')
+
+
 def refusals():
     for value, part in (('host-without=', "'' is nothing"), ('host-without=avx:sse2', "'sse2' is nothing"),
                         ('host-without=nonsense', "'nonsense'"), ('host-without=lahf_lm', 'needs a processor with lahf_lm')):
@@ -125,5 +140,5 @@ CASES = [nothing_beyond_the_first, bmi_without_avx]
 if IMAGE != 'cloud':
     CASES += [avx_without_avx2_and_bmi]
 if 'units' in IMAGE:
-    CASES += [the_check_finds_them, refusals]
+    CASES += [the_check_finds_them, filtered, refusals]
 main(*CASES)
