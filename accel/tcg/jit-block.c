@@ -451,6 +451,17 @@ static bool decode_again(JitCtx *x)
     return true;
 }
 
+static void part_begin(JitCtx *x, unsigned n, uint32_t size)
+{
+    x->e.p = x->j->rw + x->jb->part[n].at;
+    x->e.end = x->e.p + size;
+}
+
+static void part_end(JitCtx *x, unsigned n)
+{
+    x->jb->part[n].size = (uint32_t)(x->e.p - (x->j->rw + x->jb->part[n].at));
+}
+
 /* False: it does not fit. */
 static bool block_emit(JitCtx *x)
 {
@@ -466,6 +477,8 @@ static bool block_emit(JitCtx *x)
         jit_settle_vectors(x);
         jit_exit_direct(x, 0, jit_rip(x, x->tb->rip + x->tb->len));
     }
+    part_end(x, 0);
+    part_begin(x, 1, JIT_COLD_MAX);
     for (unsigned i = 0; i < x->nstub; i++) {
         if (x->e.end - x->e.p < 2 * ROOM + 400) {
             return false;
@@ -484,6 +497,7 @@ static bool block_emit(JitCtx *x)
     }
     jit_exit_stubs_emit(x);
     entry_stubs_emit(x);
+    part_end(x, 1);
     return true;
 }
 
@@ -504,15 +518,15 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     if (!mode_is_known(tb->mode) || !tb->host) {
         return NULL;
     }
-    jb = jit_alloc(j, JIT_BLOCK_MAX);
-    memset(x, 0, offsetof(JitCtx, zi));
+    jb = jit_alloc(j);
+    memset(x, 0, offsetof(JitCtx, mem));
     x->c = c;
     x->j = j;
     x->tb = tb;
     x->jb = jb;
     x->n = tb->n;
-    x->e = (Emit){ .p = j->rw + jb->at, .end = j->rw + jb->at + JIT_BLOCK_MAX,
-                   .rx = j->rx - j->rw };
+    x->e.rx = j->rx - j->rw;
+    part_begin(x, 0, JIT_HOT_MAX);
     x->s.flags = FLAGS_MEM;
     decode_again(x);
     flags_liveness(x);
@@ -522,7 +536,7 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     }
     jb->tb = tb;
     tb->jit = jb;
-    jit_commit(j, jb, (uint32_t)(x->e.p - (j->rw + jb->at)));
+    jit_commit(j, jb);
     return jb;
 }
 
@@ -536,7 +550,10 @@ JitBlock *jit_translate(X86CPU *c, TcgBlock *tb)
     stat->longest_translation_ns = MAX(stat->longest_translation_ns, ns);
     stat->refused += !jb;
     if (jb && qemu_loglevel_mask(LOG_OUT_ASM)) {
-        tcg_log_translated(c, tb, jb->code, jb->size);
+        const Jit *j = c->tcg->jit;
+
+        tcg_log_translated(c, tb, j->rx + jb->part[0].at, jb->part[0].size);
+        tcg_log_translated(c, tb, j->rx + jb->part[1].at, jb->part[1].size);
     }
     return jb;
 }

@@ -326,7 +326,9 @@ size_t jit_common_emit(Jit *j)
     emit_call_c(&e, (void *)jit_code_hit);
     emit_op_rr(&e, false, 0x31, H_AX, H_AX);
     emit_jmp(&e, tail);
-    j->fill = JIT_HEAD_ROOM;
+    j->ring[0].begin = j->ring[0].fill = JIT_HEAD_ROOM;
+    j->ring[0].end = j->ring[1].begin = j->ring[1].fill = ROUND_DOWN((uint32_t)(j->size / 5 * 2), 4096);
+    j->ring[1].end = (uint32_t)j->size;
     return (size_t)(e.p - j->rw);
 }
 

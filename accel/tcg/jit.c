@@ -78,7 +78,7 @@ void jit_kill(JitBlock *jb)
     }
     j->stat.invalidated++;
     j->stat.blocks--;
-    j->stat.bytes -= jb->size;
+    j->stat.bytes -= jb->part[0].size + jb->part[1].size;
     jb->tb->jit = NULL;
     jb->tb = NULL;
 }
@@ -185,37 +185,41 @@ static void evict_oldest(Jit *j)
     j->used--;
 }
 
-static void evict_range(Jit *j, uint32_t from, uint32_t size)
+/* Blocks fill both rings in the same order, so what is in the way is the oldest. */
+static void evict_range(Jit *j, unsigned part, uint32_t from, uint32_t size)
 {
     while (j->used) {
-        const JitBlock *jb = &j->block[j->tail];
+        const JitPart *p = &j->block[j->tail].part[part];
 
-        if (jb->at + jb->size <= from || jb->at >= from + size) {
+        if (p->at + p->size <= from || p->at >= from + size) {
             break;
         }
         evict_oldest(j);
     }
 }
 
-static void make_room(Jit *j, uint32_t size)
+static void make_room(Jit *j, unsigned part, uint32_t size)
 {
-    if (j->used == j->blocks) {
-        evict_oldest(j);
+    JitRing *r = &j->ring[part];
+
+    if (r->fill + size > r->end) {
+        evict_range(j, part, r->fill, r->end - r->fill);
+        r->fill = r->begin;
     }
-    if (j->fill + size > j->size) {
-        evict_range(j, j->fill, (uint32_t)j->size - j->fill);
-        j->fill = JIT_HEAD_ROOM;
-    }
-    evict_range(j, j->fill, size);
+    evict_range(j, part, r->fill, size);
 }
 
-JitBlock *jit_alloc(Jit *j, uint32_t size)
+JitBlock *jit_alloc(Jit *j)
 {
     uint64_t evicted = j->stat.evicted;
     uint64_t begin = jit_clock_ns();
     JitBlock *jb;
 
-    make_room(j, size);
+    if (j->used == j->blocks) {
+        evict_oldest(j);
+    }
+    make_room(j, 0, JIT_HOT_MAX);
+    make_room(j, 1, JIT_COLD_MAX);
     if (j->stat.evicted != evicted) {
         uint64_t ns = jit_clock_ns() - begin;
 
@@ -224,19 +228,21 @@ JitBlock *jit_alloc(Jit *j, uint32_t size)
     jb = &j->block[j->head];
     memset(jb, 0, sizeof(*jb));
     jb->j = j;
-    jb->at = j->fill;
+    jb->part[0].at = j->ring[0].fill;
+    jb->part[1].at = j->ring[1].fill;
     return jb;
 }
 
-void jit_commit(Jit *j, JitBlock *jb, uint32_t size)
+void jit_commit(Jit *j, JitBlock *jb)
 {
-    jb->size = size;
-    j->fill = ROUND_UP(j->fill + size, 16);
+    for (unsigned n = 0; n < 2; n++) {
+        j->ring[n].fill = ROUND_UP(jb->part[n].at + jb->part[n].size, 16);
+        j->stat.bytes += jb->part[n].size;
+    }
     j->head = (j->head + 1) % j->blocks;
     j->used++;
     j->stat.translated++;
     j->stat.blocks++;
-    j->stat.bytes += size;
 }
 
 /*

@@ -29,6 +29,15 @@ enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP, AREA_FIP, AREA_F
        AREA_BUDGET = AREA_GROUP_TLB + 8 /* -icount: instructions until the engine must stop */ };
 #define JIT_GROUPS 8 /* alive at once in a block */
 
+typedef struct JitPart {
+    uint32_t at, size;
+} JitPart;
+
+/* Bytes of the cache that are filled in turn. */
+typedef struct JitRing {
+    uint32_t begin, end, fill;
+} JitRing;
+
 typedef struct JitBlock JitBlock;
 typedef struct Jit Jit;
 
@@ -57,7 +66,7 @@ struct JitBlock {
     uint8_t *gen_imm;    /* generation it compares with, in the writable view */
     /* A block over a page's end: generation and mapping of its second page. */
     uint8_t *gen2_imm, *epoch_imm;
-    uint32_t at, size;   /* place in the cache */
+    JitPart part[2];     /* places in the cache: what runs, stubs */
     bool shadow;         /* ends with STI: one more instruction before an interrupt */
     bool bare;           /* nothing but instructions behind inner */
     JitLink *incoming;
@@ -84,8 +93,12 @@ typedef struct JitJump {
 #define JIT_BLOCK_MEAN 512
 #define JIT_BLOCKS_MAX (1u << 17)
 
-/* The most a block's code takes; a block that would need more stays with the interpreter. */
-#define JIT_BLOCK_MAX (32 * 1024)
+/*
+ * A block's code is in two places: what is run through each time, and, away from it so that caches hold more of
+ * that, the stubs. The most they take; a block that would need more stays with the interpreter.
+ */
+#define JIT_HOT_MAX  (16 * 1024)
+#define JIT_COLD_MAX (48 * 1024)
 
 /* ---- Translation of one block (private to jit-*.c) ---- */
 
@@ -153,16 +166,17 @@ typedef struct JitCtx {
     bool x87;                  /* some instruction wants the x87 state in the host */
     bool ended;                /* control has left the block */
     unsigned interpreted;      /* instructions left to the interpreter */
-    JitAccess mem[BLOCK_MAX_INSNS];
     uint64_t exit_rip[2];
     unsigned exit_live[2];     /* flags wanted there */
     uint8_t *exit_again_rel[2]; /* guarded exits: to be linked anew */
     uint8_t *csr_rel, *x87_rel;
     const uint8_t *csr_resume, *x87_resume;
-    JitStub stub[JIT_MAX_STUBS + 2 * BLOCK_MAX_INSNS]; /* stubs have some themselves */
     unsigned nstub;
     uint8_t *entry_rel[5];
     unsigned nentry;
+    /* From here on not cleared for each block. */
+    JitAccess mem[BLOCK_MAX_INSNS];
+    JitStub stub[JIT_MAX_STUBS + 2 * BLOCK_MAX_INSNS]; /* stubs have some themselves */
     /* Decoded again, for operands and flags. */
     ZydisDecodedInstruction zi[BLOCK_MAX_INSNS];
     ZydisDecodedOperand op[BLOCK_MAX_INSNS][ZYDIS_MAX_OPERAND_COUNT];
@@ -171,7 +185,7 @@ typedef struct JitCtx {
 struct Jit {
     uint8_t *rw, *rx;
     size_t size;
-    uint32_t fill;               /* next free byte */
+    JitRing ring[2];             /* what runs, and what runs rarely */
     bool interp_next;            /* the block at RIP is for the interpreter this time */
     JitBlock *block;
     uint32_t blocks;             /* headers there are */
@@ -383,8 +397,9 @@ void jit_restamp(TcgBlock *tb);
 bool jit_stamp_cross(X86CPU *c, TcgBlock *tb);
 /* For jumps through the cache: tb is what RIP now leads to. */
 void jit_remember(X86CPU *c, TcgBlock *tb);
-/* Room for a block of at most size bytes; evicts. */
-JitBlock *jit_alloc(Jit *j, uint32_t size);
-void jit_commit(Jit *j, JitBlock *jb, uint32_t size);
+/* Room for a block; evicts. */
+JitBlock *jit_alloc(Jit *j);
+/* Its parts have their sizes. */
+void jit_commit(Jit *j, JitBlock *jb);
 
 #endif
