@@ -119,6 +119,13 @@ void jit_flags_of(const ZydisDecodedInstruction *zi, unsigned *use, unsigned *de
     const ZydisAccessedFlags *f = zi->cpu_flags;
 
     *use = *def = 0;
+    switch (zi->meta.category) {
+    case ZYDIS_CATEGORY_SYSCALL: case ZYDIS_CATEGORY_SYSRET: case ZYDIS_CATEGORY_INTERRUPT:
+        *use = FL_ARITH; /* RFLAGS as a whole goes to R11 or the stack before it is changed */
+        return;
+    default:
+        break;
+    }
     if (!f) {
         return;
     }

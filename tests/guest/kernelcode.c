@@ -125,6 +125,39 @@ static void retpolines(void)
     }
 }
 
+/* SYSCALL at CPL 0, to 1f, which returns: R11 are the flags of before, though nothing else reads them. */
+static void syscalls(void)
+{
+    u64 cs, ss, flags, cell[2];
+
+    __asm__ volatile("mov %%cs, %0\n mov %%ss, %1\n" : "=r"(cs), "=r"(ss));
+    if (ss && ss != cs + 8) {
+        return; /* SYSCALL loads that one */
+    }
+    wrmsr(0xc0000080, rdmsr(0xc0000080) | 1);
+    wrmsr(0xc0000081, cs << 32);
+    wrmsr(0xc0000084, 0);
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        u64 target;
+
+        __asm__ volatile("lea 1f(%%rip), %0" : "=r"(target));
+        wrmsr(0xc0000082, target);
+        __asm__ volatile("mov %2, (%3)\n"
+                         "cmp %1, %2\n"
+                         "mov %2, 8(%3)\n"
+                         "mov %1, (%3)\n"
+                         "mov $5, %%eax\n"
+                         "syscall\n"
+                         "jmp 2f\n"
+                         "1: mov %%r11, %0\n jmp *%%rcx\n"
+                         "2:\n"
+                         : "=&r"(flags)
+                         : "r"((u64)150), "r"((u64)n), "r"(cell)
+                         : "rax", "rcx", "r11", "cc", "memory");
+        check_eq("R11 of SYSCALL", flags & 0x41, (n < 150) | (n == 150 ? 0x40u : 0));
+    }
+}
+
 /* ---- STI ---- */
 
 static volatile u64 irq_rip, irq_count;
@@ -242,6 +275,9 @@ void test_main(void)
         cmpxchg16b();
     }
     retpolines();
+    if (!host_interprets()) {
+        syscalls();
+    }
     page_end();
     page_missing();
     pic_mask();
