@@ -43,6 +43,9 @@ void os_init_early(void)
         close(fd);
     }
     signal(SIGXFSZ, SIG_IGN);
+    /* Else malloc() raises both after each big buffer, and keeps as much as that one had. */
+    mallopt(M_MMAP_THRESHOLD, 128 * KiB);
+    mallopt(M_TRIM_THRESHOLD, 128 * KiB);
 }
 
 /* ---- Realtime ---- */

@@ -35,7 +35,7 @@ typedef struct RealtimeConfig {
 /*
  * The first thing in main(): a closed standard descriptor becomes /dev/null, so that no file, socket
  * or pid file gets its number, and with it what is printed; writing beyond the host's limit of file
- * sizes is an error (EFBIG) and no signal.
+ * sizes is an error (EFBIG) and no signal; big buffers go back to the host when they are freed.
  */
 void os_init_early(void);
 
