@@ -23,8 +23,13 @@ static bool ringbuf_open(Chardev *chr, const ChrOpts *o, Error **errp)
                    (unsigned long long)r->size);
         return false;
     }
+    r->buf = g_try_malloc0(r->size);
+    if (!r->buf) {
+        error_setg(errp, "the host has no memory for a ringbuf of size=%llu (make it smaller, or raise "
+                   "the host's limit, 'ulimit -v')", (unsigned long long)r->size);
+        return false;
+    }
     qemu_mutex_init(&r->lock, LOCK_RANK_LEAF, "ringbuf");
-    r->buf = g_malloc0(r->size);
     return true;
 }
 

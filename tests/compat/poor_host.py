@@ -94,6 +94,8 @@ def what_the_host_cannot_hold_is_named():
                 preexec_fn=limit)
         refused(['-m', '800', '-kernel', KERNEL, '-initrd', d('big')], f"-initrd '{d('big')}'", '734003200 bytes',
                 'ulimit -v', preexec_fn=limit)
+        refused(['-m', '16', '-chardev', 'ringbuf,id=r,size=1G'], '-chardev', 'size=1073741824', 'ulimit -v',
+                preexec_fn=limited(resource.RLIMIT_AS, 1000 << 20))
         # Below what one CPU's code takes, above what the rest of the start does.
         refused(['-m', '16', '-smp', '8', '-accel', 'tcg,tb-size=64'], 'ulimit -v', '-smp', 'code',
                 preexec_fn=limited(resource.RLIMIT_AS, 700 << 20))
