@@ -57,8 +57,7 @@ static bool mnemonic_is_special(ZydisMnemonic m)
 {
     switch (m) {
     case ZYDIS_MNEMONIC_CVTPI2PS: case ZYDIS_MNEMONIC_CVTPI2PD: /* may touch the x87 tags */
-    case ZYDIS_MNEMONIC_MASKMOVQ: case ZYDIS_MNEMONIC_LDMXCSR: case ZYDIS_MNEMONIC_STMXCSR: case ZYDIS_MNEMONIC_VLDMXCSR:
-    case ZYDIS_MNEMONIC_VSTMXCSR: case ZYDIS_MNEMONIC_MASKMOVDQU: case ZYDIS_MNEMONIC_VMASKMOVDQU:
+    case ZYDIS_MNEMONIC_MASKMOVQ: case ZYDIS_MNEMONIC_MASKMOVDQU: case ZYDIS_MNEMONIC_VMASKMOVDQU:
     case ZYDIS_MNEMONIC_VMASKMOVPS: case ZYDIS_MNEMONIC_VMASKMOVPD:
     case ZYDIS_MNEMONIC_VPMASKMOVD: case ZYDIS_MNEMONIC_VPMASKMOVQ:
     case ZYDIS_MNEMONIC_VZEROALL: case ZYDIS_MNEMONIC_VZEROUPPER:
@@ -66,8 +65,7 @@ static bool mnemonic_is_special(ZydisMnemonic m)
     case ZYDIS_MNEMONIC_PCMPISTRI: case ZYDIS_MNEMONIC_PCMPISTRM:
     case ZYDIS_MNEMONIC_VPCMPESTRI: case ZYDIS_MNEMONIC_VPCMPESTRM:
     case ZYDIS_MNEMONIC_VPCMPISTRI: case ZYDIS_MNEMONIC_VPCMPISTRM:
-    case ZYDIS_MNEMONIC_VBLENDVPS: case ZYDIS_MNEMONIC_VBLENDVPD:
-    case ZYDIS_MNEMONIC_VPBLENDVB: case ZYDIS_MNEMONIC_CLFLUSH:
+    case ZYDIS_MNEMONIC_CLFLUSH:
     case ZYDIS_MNEMONIC_VGATHERDPS: case ZYDIS_MNEMONIC_VGATHERDPD:
     case ZYDIS_MNEMONIC_VGATHERQPS: case ZYDIS_MNEMONIC_VGATHERQPD:
     case ZYDIS_MNEMONIC_VPGATHERDD: case ZYDIS_MNEMONIC_VPGATHERDQ:
@@ -78,9 +76,21 @@ static bool mnemonic_is_special(ZydisMnemonic m)
     }
 }
 
+/* LDMXCSR, STMXCSR and their VEX forms: with the guest's MXCSR in the host's register they are what they are. */
+static bool is_ldmxcsr(const ZydisDecodedInstruction *zi)
+{
+    return zi->mnemonic == ZYDIS_MNEMONIC_LDMXCSR || zi->mnemonic == ZYDIS_MNEMONIC_VLDMXCSR;
+}
+
+static bool is_stmxcsr(const ZydisDecodedInstruction *zi)
+{
+    return zi->mnemonic == ZYDIS_MNEMONIC_STMXCSR || zi->mnemonic == ZYDIS_MNEMONIC_VSTMXCSR;
+}
+
 bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
 {
-    return set_is_simple(zi) && !mnemonic_is_special(zi->mnemonic) && simd_uses_mxcsr(zi, op);
+    return is_ldmxcsr(zi) || is_stmxcsr(zi) ||
+           (set_is_simple(zi) && !mnemonic_is_special(zi->mnemonic) && simd_uses_mxcsr(zi, op));
 }
 
 /*
@@ -214,6 +224,9 @@ static bool vec_register(Vec *v, const ZydisDecodedOperand *o)
     case ZYDIS_OPERAND_ENCODING_NDSNDD:
         v->op.vvvv = (uint8_t)id;
         return !gpr;
+    case ZYDIS_OPERAND_ENCODING_IS4: /* VBLENDV's mask; outside 64-bit code bit 7 is ignored */
+        v->op.imm = (v->op.imm & 15) | (int64_t)id << 4;
+        return !gpr;
     default:
         /* BLENDV's XMM0, SHA256RNDS2's XMM0 */
         return !gpr && o->encoding == ZYDIS_OPERAND_ENCODING_NONE;
@@ -266,15 +279,33 @@ static void vec_flags(JitCtx *x)
     }
 }
 
+/* A value at [RCX + disp] with other control bits than the host's register has here is the interpreter's. */
+static void csr_check(JitCtx *x, JitStub *s, int32_t disp)
+{
+    Emit *e = &x->e;
+
+    emit_op_rm(e, false, 0x8b, H_DX, H_CX, disp);
+    emit_alu_imm(e, false, 4, H_DX, ~0x3f);
+    emit_alu_imm(e, false, 7, H_DX, MXCSR_DEFAULT);
+    jit_stub_jcc(x, s, CC_NZ);
+}
+
 static void vec_memory(JitCtx *x, Vec *v)
 {
     Emit *e = &x->e;
     unsigned align = alignment(&x->zi[x->index], v->size);
     int32_t disp;
+    JitStub *s;
 
     vec_registers(x, v);
-    jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = v->size, .align = align,
+    if (is_ldmxcsr(&x->zi[x->index])) {
+        jit_flags_clobber(x, x->live[x->index]); /* the interpreter may be asked after the probe too */
+    }
+    s = jit_mem(x, &(JitWant){ .ea = jit_insn(x), .size = v->size, .align = align,
                            .access = v->mem_write ? MEM_WRITE : MEM_READ }, &disp);
+    if (is_ldmxcsr(&x->zi[x->index])) {
+        csr_check(x, s, disp);
+    }
     if (v->gpr_reg) {
         v->reg = v->reg_written ? jit_dst(v->greg, H_DX) : jit_get(x, v->greg, H_DX);
     }
