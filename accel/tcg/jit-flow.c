@@ -306,7 +306,7 @@ static bool indirect_target(JitCtx *x, JitStub *s)
 
     if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
         jit_ea(x, jit_insn(x));
-        jit_probe(x, s, (unsigned)slot(x), MEM_READ);
+        jit_probe(x, s, jit_insn(x), (unsigned)slot(x), MEM_READ);
         slot_load(x, H_CX, 0);
     } else {
         emit_op_rr(&x->e, jit_is64(x), 0x8b, H_CX, jit_get(x, gpr_full(x, o), H_CX));

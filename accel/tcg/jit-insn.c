@@ -452,6 +452,7 @@ static bool cmpxchg(JitCtx *x)
 /* BT, BTS, BTR, BTC with a register as bit offset of a memory operand: the bit may be anywhere. */
 static bool bit_string(JitCtx *x, Plain *p)
 {
+    static const Insn anywhere = { .base = R_RAX, .index = R_ZERO, .asz = ASZ_64 };
     Emit *e = &x->e;
     bool w = p->rm.size == 8, write = x->zi[x->index].mnemonic != ZYDIS_MNEMONIC_BT;
     JitStub *s;
@@ -465,7 +466,7 @@ static bool bit_string(JitCtx *x, Plain *p)
     emit_op_rr(e, true, w ? 0x8b : 0x63, H_AX, jit_get(x, p->reg.reg, H_AX));
     emit_shift_imm(e, true, 7, H_AX, w ? 6 : 5);
     emit_lea(e, jit_insn(x)->asz == ASZ_64, H_CX, H_CX, H_AX, w ? 3 : 2, 0);
-    jit_probe(x, s, p->rm.size, write ? MEM_WRITE : MEM_READ);
+    jit_probe(x, s, &anywhere, p->rm.size, write ? MEM_WRITE : MEM_READ);
     emit_mov_rr(e, H_DX, jit_get(x, p->reg.reg, H_DX));
     emit_alu_imm(e, false, 4, H_DX, w ? 63 : 31);
     /* CF is set, the others stay. */

@@ -40,12 +40,21 @@ void jit_ea_to(JitCtx *x, const Insn *i, unsigned to)
     }
 }
 
-/* The same for the bytes from RCX + lo to RCX + hi - 1, all in one page. */
-static void probe_range(JitCtx *x, JitStub *s, int32_t lo, int32_t hi, bool write)
+/* The address is known now: RIP-relative, or in the instruction. */
+static bool is_fixed(const Insn *ea)
 {
-    int32_t tag = write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag);
+    return ea->asz == ASZ_64 && ea->base == R_ZERO && ea->index == R_ZERO && !(ea->flags & INSN_SEGBASE);
+}
+
+static uint64_t page_of(const Insn *ea, int32_t off)
+{
+    return ((uint64_t)ea->disp + (uint64_t)(int64_t)off) & TARGET_PAGE_MASK;
+}
+
+/* RAX = the first entry of the set, RDX = the page, for the bytes from RCX + lo to RCX + hi - 1. */
+static void probe_where(JitCtx *x, int32_t lo, int32_t hi)
+{
     Emit *e = &x->e;
-    JitStub *way;
 
     if (lo) {
         emit_lea(e, false, H_AX, H_CX, H_NONE, 0, lo);
@@ -62,6 +71,22 @@ static void probe_range(JitCtx *x, JitStub *s, int32_t lo, int32_t hi, bool writ
         emit_mov_rr(e, H_DX, H_CX);
     }
     emit_alu_imm(e, true, 4, H_DX, (int32_t)TARGET_PAGE_MASK);
+}
+
+/* jit_probe() for the bytes from RCX + lo to RCX + hi - 1, all in one page; RCX is the address ea. */
+static void probe_range(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
+{
+    int32_t tag = write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag);
+    Emit *e = &x->e;
+    JitStub *way;
+
+    if (is_fixed(ea) && page_of(ea, lo) == page_of(ea, hi - 1)) {
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
+        emit_lea(e, true, H_AX, H_AX, H_NONE, 0, (int32_t)(TLB_INDEX(page_of(ea, lo)) * sizeof(TlbEntry)));
+        emit_mov_imm(e, H_DX, page_of(ea, lo));
+    } else {
+        probe_where(x, lo, hi);
+    }
     emit_op_rm(e, true, 0x3b, H_DX, H_AX, tag);
     way = jit_stub(x, STUB_WAY);
     jit_stub_jcc(x, way, CC_NZ);
@@ -84,9 +109,9 @@ void jit_stub_way_emit(JitCtx *x, JitStub *s)
     emit_jmp(e, s->resume);
 }
 
-void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access)
+void jit_probe(JitCtx *x, JitStub *s, const Insn *ea, unsigned size, unsigned access)
 {
-    probe_range(x, s, 0, (int32_t)size, access & MEM_WRITE);
+    probe_range(x, s, ea, 0, (int32_t)size, access & MEM_WRITE);
 }
 
 static bool access_fits(const JitAccess *m, const JitWant *w)
@@ -149,7 +174,7 @@ static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
     JitStub *miss, *s = stub_probe(x, &miss, w->kind);
 
     jit_ea(x, w->ea);
-    probe_range(x, s, m->lo, m->hi, m->probe_write);
+    probe_range(x, s, w->ea, m->lo, m->hi, m->probe_write);
     emit_st(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
     if (m->leads_writes) {
         emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_TLB + m->slot));
@@ -172,7 +197,7 @@ void jit_stub_probe_emit(JitCtx *x, JitStub *s)
         jit_flags_store(e);
     }
     jit_ea(x, &m->ea);
-    probe_range(x, s->miss, 0, m->size, m->write);
+    probe_range(x, s->miss, &m->ea, 0, m->size, m->write);
     if (s->neutral) {
         emit_mov_rr(e, H_DX, H_AX);
         jit_flags_load(e);
@@ -208,7 +233,7 @@ JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
     } else {
         s = jit_stub(x, w->kind);
         jit_ea(x, w->ea);
-        jit_probe(x, s, w->size, w->access);
+        jit_probe(x, s, w->ea, w->size, w->access);
     }
     if (w->align > 1) {
         /* In a page the host's address is aligned as the guest's is. */

@@ -195,6 +195,8 @@ static void vec_op(const ZydisDecodedInstruction *zi, Op *op)
 
 static bool vec_register(Vec *v, const ZydisDecodedOperand *o)
 {
+    /* A VEX instruction that does not read its destination clears what it does not write. */
+    bool replaced = v->op.vex && o->actions == ZYDIS_OPERAND_ACTION_WRITE;
     ZydisRegisterClass cls = ZydisRegisterGetClass(o->reg.value);
     unsigned id = (unsigned)ZydisRegisterGetId(o->reg.value);
     bool write = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
@@ -205,7 +207,7 @@ static bool vec_register(Vec *v, const ZydisDecodedOperand *o)
         return false;
     }
     if (!gpr && cls != ZYDIS_REGCLASS_MMX) {
-        v->reads |= (uint16_t)(1u << id);
+        v->reads |= replaced ? 0 : (uint16_t)(1u << id);
         v->writes |= write ? (uint16_t)(1u << id) : 0;
     }
     switch (o->encoding) {
@@ -266,10 +268,8 @@ static bool vec_parse(const JitCtx *x, Vec *v)
 /* Loads what is not there yet, and notes what will change. */
 static void vec_registers(JitCtx *x, const Vec *v)
 {
-    uint16_t missing = (uint16_t)((v->reads | v->writes) & ~x->s.xmm);
-
-    jit_xmm_load(x, missing);
-    x->s.xmm |= missing;
+    jit_xmm_load(x, v->reads & (uint16_t)~x->s.xmm);
+    x->s.xmm |= v->reads | v->writes;
 }
 
 static void vec_flags(JitCtx *x)

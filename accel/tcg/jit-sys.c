@@ -113,7 +113,7 @@ static bool push_memory(JitCtx *x)
     jit_flags_clobber(x, x->live[x->index]);
     s = jit_stub_interp(x);
     jit_ea(x, jit_insn(x));
-    jit_probe(x, s, 8, MEM_READ);
+    jit_probe(x, s, jit_insn(x), 8, MEM_READ);
     emit_ld(&x->e, H_DX, H_CX, 0);
     push_rdx(x);
     return true;
@@ -137,7 +137,7 @@ static bool cmpxchg16b(JitCtx *x)
     jit_ea(x, jit_insn(x));
     emit_rr(e, &(Op){ .opcode = 0xf6, .imm = 15, .imm_len = 1 }, 0, H_CX); /* TEST CL, 15: #GP */
     jit_stub_jcc(x, s, CC_NZ);
-    jit_probe(x, s, 16, MEM_WRITE);
+    jit_probe(x, s, jit_insn(x), 16, MEM_WRITE);
     emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     if (jit_live_after(x) & ~FL_ZF) {
         jit_flags_need(x);

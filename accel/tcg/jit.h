@@ -304,8 +304,11 @@ enum { MEM_READ = 1, MEM_WRITE = 2 };
 void jit_ea(JitCtx *x, const Insn *i);
 /* The same in another register. */
 void jit_ea_to(JitCtx *x, const Insn *i, unsigned to);
-/* RCX: linear address -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and flags. */
-void jit_probe(JitCtx *x, JitStub *s, unsigned size, unsigned access);
+/*
+ * RCX: linear address (that of ea) -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and
+ * flags.
+ */
+void jit_probe(JitCtx *x, JitStub *s, const Insn *ea, unsigned size, unsigned access);
 
 /* What an instruction wants of its memory operand. */
 typedef struct JitWant {
