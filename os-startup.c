@@ -136,7 +136,8 @@ static QEMU_NORETURN void startup_end(bool command_gone)
 }
 
 /* Whoever holds the lock does not hold it for long, unless it is the thread that is interrupted. */
-static bool files_lock_soon(void)
+static bool files_lock_soon(void) TRY_ACQUIRE(true, files_lock);
+static NO_TSA bool files_lock_soon(void)
 {
     const struct timespec nap = { .tv_nsec = 1000000 };
 
