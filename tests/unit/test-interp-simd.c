@@ -266,9 +266,9 @@ static void test_pending_exception(void)
     g_assert_cmpint(ferr_calls[0], ==, 1);
 }
 
-CODE16(env16, "fninit; mov $0x600, %di; mov $0x700, %si; fld1; fstps (%si); data32 fnstenv (%di)\n"
+CODE16(env16, "fninit; mov $0x600, %di; mov $0x700, %si; fld1; fstps (%si); .byte 0x66; fnstenv (%di)\n"
               "fnstenv 0x40(%di); fnsave 0x80(%di)");
-CODE32(env32, "fninit; fld1; fstps 4(%esi); fnstenv 0x40(%esi); data16 fnstenv 0x80(%esi)");
+CODE32(env32, "fninit; fld1; fstps 4(%esi); fnstenv 0x40(%esi); .byte 0x66; fnstenv 0x80(%esi)");
 
 /* Layouts of SDM 1, figures 8-9 to 8-12. */
 static void test_environment(void)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "qemu/file.h"
 #include "qemu/thread.h"
 
 static void test_items(void)
@@ -230,6 +231,7 @@ static void test_realtime_loses(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    startup_files_keep();
     g_test_add_func("/log/items", test_items);
     g_test_add_func("/log/filter", test_filter);
     g_test_add_func("/log/order-and-cut", test_order_and_cut);

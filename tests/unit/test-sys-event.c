@@ -167,10 +167,11 @@ static void test_user_int(void)
 
 GUEST(cli_sti_loop, 64, "mov ecx, 1000; 1: cli; call 2f; dec ecx; jnz 1b; hlt; 2: sti; ret")
 GUEST(sti_hlt, 64, "sti; hlt; mov ebx, 5; hlt")
+#define MOV_SS_CX ".byte 0x8e, 0xd1;" /* assemblers do not agree on a prefix */
 GUEST(mov_ss_twice, 64, "sti; nop; mov edx, 0x500; in ax, dx;"
-                        "mov ss, cx; mov ss, cx; nop; nop; hlt")
+                        MOV_SS_CX MOV_SS_CX "nop; nop; hlt")
 GUEST(mov_ss_once, 64, "sti; nop; mov edx, 0x500; in ax, dx;"
-                       "mov ss, cx; nop; nop; hlt")
+                       MOV_SS_CX "nop; nop; hlt")
 
 static void test_windows(void)
 {
