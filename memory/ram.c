@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "memory-internal.h"
+#include "qemu/os.h"
 
 #define HUGE_SIZE (2 * MiB)
 
@@ -38,8 +39,13 @@ static uint8_t *map_aligned(uint64_t size, uint32_t flags, int fd)
     uint8_t *host = (uint8_t *)ROUND_UP((uintptr_t)p, (uintptr_t)HUGE_SIZE);
     int map = fd < 0 ? MAP_ANONYMOUS : 0;
     map |= (flags & RAM_SHARED) ? MAP_SHARED : MAP_PRIVATE;
-    if (mmap(host, size, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_NORESERVE | map, fd, 0) ==
-        MAP_FAILED) {
+    /*
+     * Where memory is locked (MCL_FUTURE) it gets its pages when it becomes writable: the wish for huge
+     * ones comes before.
+     */
+    if (mmap(host, size, PROT_NONE, MAP_FIXED | MAP_NORESERVE | map, fd, 0) == MAP_FAILED ||
+        (size >= HUGE_SIZE && madvise(host, size, MADV_HUGEPAGE) < 0 && errno != EINVAL) ||
+        mprotect(host, size, PROT_READ | PROT_WRITE) < 0) {
         int saved = errno;
         munmap(p, total);
         errno = saved;
@@ -140,8 +146,9 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
         return NULL;
     }
     madvise(rb->host, rb->size, MADV_DONTFORK);
-    if (rb->size >= HUGE_SIZE) {
-        madvise(rb->host, rb->size, MADV_HUGEPAGE);
+    if (os_memory_locked() == MEM_LOCK_ON) {
+        /* It has its pages. khugepaged would replace small ones, and vCPUs that touch them would wait. */
+        madvise(rb->host, rb->size, MADV_NOHUGEPAGE);
     }
     rb->next = atomic_load(&ram_blocks);
     atomic_store(&ram_blocks, rb);

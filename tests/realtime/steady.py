@@ -58,8 +58,24 @@ def faults(g):
             if t['tid'] == g.proc.pid or t['name'].startswith('CPU ')}
 
 
-def steady(cpus):
+# Forks, files, copies and output in the guest.
+GUEST_LOAD = ('(while :; do ls -lR /bin /dev; dd if=/dev/zero of=/tmp.img bs=64k count=64; done >/dev/null 2>&1) & '
+              '(while :; do echo load; sleep 0.1; done) & ')
+HOST_LOAD = 'end=$(($(date +%s) + 150)); while [ $(date +%s) -lt $end ]; do i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; done'
+
+
+def steady(cpus, window=WINDOW, load=False):
     need_realtime()
+    burners = [subprocess.Popen(['sh', '-c', HOST_LOAD]) for _ in range(2)] if load else []
+    try:
+        steady_guest(cpus, window, GUEST_LOAD if load else '')
+    finally:
+        for b in burners:
+            b.kill()
+            b.wait()
+
+
+def steady_guest(cpus, window, load):
     path = f'/tmp/qrt-{os.getpid()}.sock'
     with Guest('-realtime', 'maxprio=50,policy=fifo', '-accel', 'tcg', '-smp', str(cpus), '-m', '512',
                '-kernel', kernel('rt'), '-initrd', initramfs(), '-append', 'console=ttyS0 quiet panic=-1',
@@ -69,16 +85,18 @@ def steady(cpus):
         try:
             g.expect('qrt: ready', BOOT)
             hmp = Hmp(path)
-            g.send('cyclictest -p 99 -m -q -S -i 1000 -l 100000000 & echo "started"\n')
+            g.send(load + 'cyclictest -p 99 -m -q -S -i 1000 -l 100000000 & echo "started"\n')
             g.expect('qrt: done 0', 60)
             end = time.monotonic() + SETTLE
             while time.monotonic() < end:
                 g.pump(0.1)
             before, allocs = faults(g), allocations(hmp)
             assert len(before) == 1 + cpus, before
-            time.sleep(WINDOW)
+            end = time.monotonic() + window
+            while time.monotonic() < end:
+                g.pump(0.1)
             after, allocs_after = faults(g), allocations(hmp)
-            g.send('kill -INT $!; wait\n')
+            g.send('kill -INT $!; wait $!\n')
             m = g.expect(r'T: 0 .*C: *(\d+) ', 60)
             assert int(m.group(1)) > 1000, g.fail('cyclictest hardly ran')
             assert after == before, g.fail(f'page faults: before {before}, after {after}')
@@ -99,4 +117,8 @@ def two_cpus():
     steady(2)
 
 
-main(one_cpu, two_cpus)
+def a_minute_under_load():
+    steady(1, window=60, load=True)
+
+
+main(one_cpu, two_cpus, a_minute_under_load)
