@@ -50,10 +50,6 @@ static unsigned mode_number(Jit *j, uint32_t mode)
     return j->mode_last = j->modes++;
 }
 
-/*
- * What an entry of the jump cache depends on besides RIP: the mode, and the version of the address
- * space, which grows with each flush that may concern code (mmu.c).
- */
 uint64_t jit_epoch(X86CPU *c)
 {
     Jit *j = c->tcg->jit;
