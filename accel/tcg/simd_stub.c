@@ -220,6 +220,11 @@ static void emit_stores(Emit *e, uint64_t key)
     }
 }
 
+static bool key_has_mmx(uint64_t key)
+{
+    return KEY_REG(key) == KC_MMX || KEY_RM(key) == KC_MMX;
+}
+
 /* Returns its length. */
 static size_t simd_emit(uint8_t *p, uint64_t key)
 {
@@ -239,7 +244,7 @@ static size_t simd_emit(uint8_t *p, uint64_t key)
     if (key & KEY_VEX) {
         EB(&e, 0xc5, 0xf8, 0x77); /* vzeroupper */
     }
-    if (KEY_REG(key) == KC_MMX || KEY_RM(key) == KC_MMX) {
+    if (key_has_mmx(key)) {
         EB(&e, 0x0f, 0x77); /* emms */
     }
     EB(&e, 0x31, 0xc0, 0xc3); /* xor eax, eax; ret */
@@ -303,6 +308,9 @@ static void on_sigfpe(int sig, siginfo_t *si, void *opaque)
         g[REG_RIP] = *(greg_t *)g[REG_RSP];
         g[REG_RSP] += 8;
         g[REG_RAX] = 1;
+        if (key_has_mmx(s->slots[(rip - (uintptr_t)s->rx) / SIMD_STUB_SIZE].key)) {
+            uc->uc_mcontext.fpregs->swd = uc->uc_mcontext.fpregs->ftw = 0; /* its EMMS */
+        }
         return;
     }
     if (jit_sigfpe(uc)) {

@@ -2,7 +2,8 @@
 /*
  * Differential test of the interpreter's user-mode instructions: random streams run natively
  * (native.c) and in an X86CPU in 64-bit mode at CPL 3 behind real page tables (guest.c), starting
- * from the same registers and memory, and everything architectural is compared (main.c).
+ * from the same registers and memory, and everything architectural is compared (main.c). Where the
+ * host cannot run the code, translated code is compared with the interpreter (interp.c).
  * Streams come from gen.c.
  */
 #ifndef TESTS_DIFF_H
@@ -82,9 +83,16 @@ bool gen_decode(const uint8_t *p, unsigned len, ZydisDecodedInstruction *zi,
 
 /* native.c */
 bool native_init(void);
+/* Can the host run code of diff_bits at all? There are kernels without 32-bit or 16-bit segments. */
+bool native_can(void);
 void native_load(const Stream *s);
 void native_run(const State *in, State *out);
 uint8_t *native_data(void);
+
+/* interp.c: the interpreter in place of the host, for a translator with nothing else to compare to */
+void interp_load(const Stream *s);
+void interp_run(const State *in, State *out);
+uint8_t *interp_data(void);
 
 /* guest.c */
 bool guest_init(void);
@@ -92,6 +100,14 @@ void guest_load(const Stream *s);
 /* False: the interpreter came back without an exception. */
 bool guest_run(const State *in, State *out);
 void guest_read_data(uint8_t *buf);
+/* Data and the page of state images, MEM_SIZE bytes. */
+#define MEM_SIZE (DATA_SIZE + 4096u)
+void guest_read_memory(uint8_t *buf);
+void guest_write_memory(const uint8_t *buf);
+/* From here on code is translated before it runs, or only interpreted. */
+void guest_translate(bool on);
+/* How often translated code was entered. */
+uint64_t guest_jit_entries(void);
 /* Would CPUID on the host say so? Also what the guest is given. */
 bool guest_has(ZydisISASet set);
 

@@ -5,10 +5,12 @@
  * exception delivery tells which it was, and the stack frame the rest.
  */
 #include <cpuid.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "accel/tcg/engine-run.h"
+#include "accel/tcg/jit.h"
 #include "target/i386/cpuid.h"
 #include "diff.h"
 
@@ -280,6 +282,31 @@ void guest_read_data(uint8_t *buf)
     for (unsigned n = 0; n < 3; n++) {
         memcpy(buf + 4096 * n, ram->host + data_phys[n], 4096);
     }
+}
+
+void guest_read_memory(uint8_t *buf)
+{
+    guest_read_data(buf);
+    memcpy(buf + DATA_SIZE, ram->host + STATE, 4096);
+}
+
+void guest_write_memory(const uint8_t *buf)
+{
+    for (unsigned n = 0; n < 3; n++) {
+        memcpy(ram->host + data_phys[n], buf + 4096 * n, 4096);
+    }
+    memcpy(ram->host + STATE, buf + DATA_SIZE, 4096);
+}
+
+void guest_translate(bool on)
+{
+    tcg_jit_heat = on ? 0 : UINT_MAX;
+    ram_block_written(ram, CODE, CODE_SIZE); /* what is known of it is forgotten */
+}
+
+uint64_t guest_jit_entries(void)
+{
+    return cpu->tcg->jit ? cpu->tcg->jit->stat.entries : 0;
 }
 
 static void state_in(const State *in)

@@ -17,6 +17,18 @@ static const char *why;
 static const char *const gpr_name[16] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                           "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
 
+/* What the guest is compared with. */
+typedef struct Reference {
+    const char *name;
+    void (*load)(const Stream *s);
+    void (*run)(const State *in, State *out);
+    uint8_t *(*data)(void);
+} Reference;
+
+static const Reference by_host = { "native", native_load, native_run, native_data };
+static const Reference by_interpreter = { "interp", interp_load, interp_run, interp_data };
+static const Reference *ref = &by_host;
+
 /* ---- Printing ---- */
 
 static void disassemble(const Stream *s, unsigned k, char *buf, size_t size)
@@ -59,7 +71,7 @@ static void print_vec(const char *what, unsigned n, const uint8_t *in, const uin
     }
     printf("  %s%-2u before ", what, n);
     print_bytes(in, len);
-    printf("\n       native ");
+    printf("\n       %s ", ref->name);
     print_bytes(a, len);
     printf("\n       guest  ");
     print_bytes(b, len);
@@ -69,7 +81,7 @@ static void print_vec(const char *what, unsigned n, const uint8_t *in, const uin
 static void print_word(const char *what, uint64_t in, uint64_t a, uint64_t b, uint64_t mask)
 {
     if (in != a || a != b) {
-        printf("  %-6s before %#llx native %#llx guest %#llx%s\n", what, (unsigned long long)in,
+        printf("  %-6s before %#llx %s %#llx guest %#llx%s\n", what, (unsigned long long)in, ref->name,
                (unsigned long long)a, (unsigned long long)b, (a ^ b) & mask ? "  <<<" : "");
     }
 }
@@ -195,7 +207,7 @@ static bool same_data(void)
 {
     static uint8_t guest[DATA_SIZE];
     guest_read_data(guest);
-    if (memcmp(guest, native_data(), DATA_SIZE)) {
+    if (memcmp(guest, ref->data(), DATA_SIZE)) {
         why = "memory";
         return false;
     }
@@ -213,7 +225,7 @@ static unsigned index_of(const Stream *s, uint64_t rip)
 
 static void load(const Stream *s)
 {
-    native_load(s);
+    ref->load(s);
     guest_load(s);
 }
 
@@ -227,7 +239,7 @@ static bool run(const Stream *s, State *in, State *a, State *b, unsigned *steps)
     load(s);
     *steps = 0;
     for (;;) {
-        native_run(in, a);
+        ref->run(in, a);
         if (!guest_run(in, b)) {
             why = "no exception";
             return false;
@@ -285,9 +297,9 @@ static void report(const Stream *s, uint64_t seed)
     static uint8_t guest[DATA_SIZE];
     guest_read_data(guest);
     for (unsigned n = 0, shown = 0; n < DATA_SIZE && shown < 8; n += 16) {
-        if (memcmp(guest + n, native_data() + n, 16)) {
-            printf("  %#llx native ", DATA_ADDR + n);
-            print_bytes(native_data() + n, 16);
+        if (memcmp(guest + n, ref->data() + n, 16)) {
+            printf("  %#llx %s ", DATA_ADDR + n, ref->name);
+            print_bytes(ref->data() + n, 16);
             printf(" guest ");
             print_bytes(guest + n, 16);
             printf("\n");
@@ -309,15 +321,18 @@ static unsigned parse_classes(const char *s)
 int main(int argc, char **argv)
 {
     static const struct option options[] = { { "seed", 1, NULL, 's' },   { "count", 1, NULL, 'c' },
+                                             { "insns", 1, NULL, 'n' },
                                              { "class", 1, NULL, 'k' },  { "only", 1, NULL, 'o' },
                                              { "max-failures", 1, NULL, 'f' },
                                              { "32", 0, NULL, '3' },
                                              { "16", 0, NULL, '1' },
                                              { "jit", 0, NULL, 'j' },
+                                             { "interp", 0, NULL, 'i' },
                                              { 0 } };
     uint64_t seed = 1, insns = 1000000, streams = 0;
     unsigned classes = CLASS_ALL, failures = 0, max_failures = 1;
     const char *only = NULL;
+    bool jit = false, interp = false;
     for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (o) {
         case 's':
@@ -325,6 +340,9 @@ int main(int argc, char **argv)
             break;
         case 'c':
             streams = strtoull(optarg, NULL, 0);
+            break;
+        case 'n':
+            insns = strtoull(optarg, NULL, 0);
             break;
         case 'k':
             classes = parse_classes(optarg);
@@ -339,15 +357,19 @@ int main(int argc, char **argv)
             diff_bits = 16;
             break;
         case 'j':
+            jit = true;
             tcg_jit_heat = 0; /* everything is translated before it runs */
             tcg_jit_exact_flags = true;
+            break;
+        case 'i':
+            interp = true;
             break;
         case 'f':
             max_failures = (unsigned)strtoul(optarg, NULL, 0);
             break;
         default:
-            fprintf(stderr, "usage: %s [--seed N] [--count STREAMS] [--class int,sse,avx,x87] "
-                            "[--only MNEMONIC] [--max-failures N] [--32|--16] [--jit]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--seed N] [--count STREAMS | --insns N] [--class int,sse,avx,x87] "
+                            "[--only MNEMONIC] [--max-failures N] [--32|--16] [--jit [--interp]]\n", argv[0]);
             return 2;
         }
     }
@@ -355,6 +377,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "cannot set up\n");
         return 2;
     }
+    if (interp || !native_can()) {
+        if (!jit) {
+            printf("this host runs no %u-bit code, and the interpreter is not compared with itself\n",
+                   diff_bits);
+            return 77;
+        }
+        ref = &by_interpreter;
+    }
+    printf("reference: %s\n", ref->name);
     printf("%u templates\n", gen_init(classes, only));
     unsigned long long n = 0;
     for (; (streams ? n < streams : executed < insns) && failures < max_failures; n++) {

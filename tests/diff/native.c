@@ -216,3 +216,20 @@ void native_run(const State *in, State *out)
         native_enter();
     }
 }
+
+bool native_can(void)
+{
+    static Stream s;
+    State in, out;
+
+    memset(s.code, 0xcc, CODE_SIZE);
+    native_load(&s);
+    memset(&in, 0, sizeof(in));
+    in.rip = CODE_ADDR;
+    in.rflags = 0x202;
+    in.gpr[REG_STACK] = 0x800 + (diff_16 ? 0 : DATA_ADDR);
+    in.mxcsr = 0x1f80;
+    in.fcw = 0x37f;
+    native_run(&in, &out);
+    return out.vector == 3 && out.rip == CODE_ADDR + 1;
+}
