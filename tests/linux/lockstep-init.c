@@ -103,14 +103,23 @@ static void fault(int kind)
     }
 }
 
-static void faults_taken(void)
+static void catch_faults(void (*handler)(int, siginfo_t *, void *))
 {
     static const int signals[] = { SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGBUS };
-    struct sigaction sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
+    struct sigaction sa = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER };
 
     for (int i = 0; i < 5; i++) {
-        sigaction(signals[i], &sa, NULL);
+        if (handler) {
+            sigaction(signals[i], &sa, NULL);
+        } else {
+            signal(signals[i], SIG_DFL);
+        }
     }
+}
+
+static void faults_taken(void)
+{
+    catch_faults(on_fault);
     for (volatile int i = 0; i < 3000; i++) {
         if (!sigsetjmp(back, 1)) {
             fault(i);
@@ -118,6 +127,7 @@ static void faults_taken(void)
         fedisableexcept(FE_ALL_EXCEPT);
         feclearexcept(FE_ALL_EXCEPT);
     }
+    catch_faults(NULL);
     printf("faults %d\n", faults);
 }
 
@@ -142,7 +152,10 @@ static void written_code(void)
     printf("written code %ld\n", sum);
 }
 
-/* ---- 32-bit code: through a far return to the compatibility segment, and back ---- */
+/*
+ * ---- 32-bit code: through a far return to the compatibility segment, and back ----
+ * Not every host's kernel has that segment: there the program dies, in a child.
+ */
 
 __asm__(".pushsection .text\n.code32\ncode32:\n"
         "  mov $20000, %ecx\n  xor %eax, %eax\n  mov $3, %ebx\n"
@@ -158,14 +171,20 @@ static void compatibility_mode(void)
 {
     char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    pid_t child = fork();
     uint32_t a, b;
 
+    if (child) {
+        waitpid(child, NULL, 0);
+        return;
+    }
     __asm__ volatile("mov %%rsp, %%r12\n mov %2, %%rsp\n push $0x23\n push $code32\n lretq\n"
                      ".globl code64\ncode64: mov %%r12, %%rsp\n"
                      : "=a"(a), "=b"(b)
                      : "r"(stack + 65536 - 64)
                      : "rcx", "rdx", "r12", "xmm0", "xmm1", "memory", "cc", "st");
     printf("32 bits %x %x\n", a, b);
+    _exit(0);
 }
 
 static void processes(void)

@@ -13,6 +13,7 @@
 #include "event/event.h"
 #include "interp-vm.h"
 #include "qemu/guest-random.h"
+#include "target/i386/cpuid.h"
 
 #define SHIFT 3
 #define MMIO  0xe00000u
@@ -255,6 +256,9 @@ static void test_random(void)
     uint64_t first[3], state;
 
     setup();
+    /* These come from the seed, whatever the host has. */
+    c->feat[FEAT_1_ECX] |= CPUID_1_ECX_RDRAND;
+    c->feat[FEAT_7_0_EBX] |= CPUID_7_0_EBX_RDSEED;
     g_assert_true(guest_random_seed(c->base.index, &state));
     for (unsigned k = 0; k < 2; k++) {
         setup();

@@ -90,10 +90,10 @@ static void test_signals(void)
 
 static QEMU_NORETURN void hold_pidfile(const char *path)
 {
+    os_setup_signals(note_end); /* first: who reads the file may send one */
     if (!os_create_pidfile(path, NULL)) {
         _exit(3);
     }
-    os_setup_signals(note_end);
     while (!asked_to_end) {
         g_usleep(1000);
     }
