@@ -10,14 +10,6 @@ typedef struct __attribute__((packed)) TableReg {
     u64 base;
 } TableReg;
 
-extern u64 gdt_tss[2];
-
-static struct __attribute__((packed)) {
-    u32 zero0;
-    u64 rsp[3], zero1, ist[7], zero2;
-    u16 zero3, io_map;
-} tss;
-static u8 ring0_stack[4096] __attribute__((aligned(16)));
 static u8 code[8192] __attribute__((aligned(4096)));
 static u64 tsc_per_ms;
 
@@ -32,17 +24,6 @@ static TableReg sidt(void)
 static void lidt(TableReg r)
 {
     __asm__ volatile("lidt %0" : : "m"(r));
-}
-
-static void load_tss(void)
-{
-    u64 base = (u64)&tss, limit = sizeof(tss) - 1;
-
-    tss.rsp[0] = (u64)(ring0_stack + sizeof(ring0_stack));
-    tss.io_map = sizeof(tss);
-    gdt_tss[0] = limit | (base & 0xffffff) << 16 | 0x89ull << 40 | (base >> 24 & 0xff) << 56;
-    gdt_tss[1] = base >> 32;
-    __asm__ volatile("ltr %w0" : : "r"(0x30));
 }
 
 /* ---- Error codes ---- */
@@ -75,20 +56,78 @@ static void ext_bit(void)
     apic_eoi();
 }
 
+/* Gates that cannot be used: the same error codes with EXT for interrupts and exceptions, without it for INT n. */
+typedef struct BadGate {
+    const char *what;
+    u16 sel;
+    u8 ist, type;
+    int vector;
+    bool names_gate; /* the error code tells the vector, not the selector */
+} BadGate;
+static const BadGate bad_gates[] = {
+    { "gate not present", 8, 0, 0x0e, 11, true },         { "no interrupt gate", 8, 0, 0x82, 13, true },
+    { "gate to CS 0", 0, 0, 0x8e, 13, false },            { "gate to CS past the GDT", 0x48, 0, 0x8e, 13, false },
+    { "gate to a data segment", 0x10, 0, 0x8e, 13, false }, { "gate to 32-bit code", 0x18, 0, 0x8e, 13, false },
+    { "gate to a segment not present", 0x20, 0, 0x8e, 11, false },
+    { "IST entry that is not canonical", 8, 2, 0x8e, 12, false },
+};
+
 static void int_70h(void *arg)
 {
     __asm__ volatile("int $0x70");
 }
 
-static void bad_ist(void)
+static void self_ipi_70h(void *arg)
 {
-    u8 *gate = (u8 *)sidt().base + 0x70 * 16;
+    apic_write(0x300, 0x00044070);
+    __asm__ volatile("sti; nop; nop; nop" : : : "memory");
+    delay_ms(100);
+}
 
-    tss.ist[0] = NON_CANONICAL + 0x1000;
-    gate[4] = 1;
-    check_eq("IST entry that is not canonical", catch(int_70h, NULL), 12);
-    check_eq("its error code", last_error, 0);
-    gate[4] = 0;
+static void int3(void *arg)
+{
+    __asm__ volatile("int3");
+}
+
+static void ud2(void *arg)
+{
+    __asm__ volatile("ud2");
+}
+
+static void bad_gate(const BadGate *b, u8 vector, void (*event)(void *arg), bool ext)
+{
+    u8 *gate = (u8 *)sidt().base + vector * 16, good[6];
+    u64 error = (b->names_gate ? vector * 8u + 2 : b->vector == 12 ? 0 : b->sel) + ext;
+
+    for (unsigned i = 0; i < 6; i++) {
+        good[i] = gate[i];
+    }
+    gate[2] = (u8)b->sel;
+    gate[4] = b->ist;
+    gate[5] = b->type;
+    check_eq(b->what, (u64)catch(event, NULL), (u64)b->vector);
+    check_eq(b->what, last_error, error);
+    cli();
+    for (unsigned i = 0; i < 6; i++) {
+        gate[i] = good[i];
+    }
+}
+
+static void bad_gates_all(void)
+{
+    extern u64 gdt[];
+    u64 user_code = gdt[4];
+
+    tss.ist[1] = NON_CANONICAL + 0x1000;
+    gdt[4] &= ~(7ull << 45); /* DPL 0, not present */
+    for (unsigned k = 0; k < sizeof(bad_gates) / sizeof(bad_gates[0]); k++) {
+        bad_gate(&bad_gates[k], 0x70, int_70h, false);
+        bad_gate(&bad_gates[k], 3, int3, false);
+        bad_gate(&bad_gates[k], 6, ud2, true);
+        bad_gate(&bad_gates[k], 0x70, self_ipi_70h, true);
+        apic_eoi();
+    }
+    gdt[4] = user_code;
 }
 
 /* ---- SYSRET to an address that is not canonical ---- */
@@ -270,13 +309,13 @@ static void counters(void)
 void test_main(void)
 {
     apic_enable();
-    load_tss();
+    tss_load();
     tsc_per_ms = rdtsc();
     delay_ms(10);
     tsc_per_ms = (rdtsc() - tsc_per_ms) / 10;
     if (!host_interprets()) {
         ext_bit();
-        bad_ist();
+        bad_gates_all();
     }
     sysret();
     computing();

@@ -28,6 +28,10 @@ void print_hex(u64 v);
 void check_eq(const char *what, u64 got, u64 want);
 void check(const char *what, bool ok);
 void finish(void) __attribute__((noreturn));
+/* CPUID's bit of register reg: 0 EAX to 3 EDX; false for leaves that there are not. */
+bool cpu_offers(u32 leaf, unsigned reg, unsigned bit);
+/* XCR0 is then all of x87, SSE and AVX; nothing if the processor has no AVX. */
+void enable_avx(void);
 /* Under KVM, whose host may interpret guest code and not know all of SSE. */
 bool host_interprets(void);
 
@@ -75,6 +79,17 @@ void set_handler(int vector, IrqFn *fn);
  */
 int catch(void (*fn)(void *arg), void *arg);
 extern u64 last_error, last_cr2, last_rip;
+
+/* A task state, and a stack for CPL 0 and for each IST entry. */
+typedef struct __attribute__((packed)) Tss {
+    u32 zero0;
+    u64 rsp[3], zero1, ist[7], zero2;
+    u16 zero3, io_map;
+} Tss;
+extern Tss tss;
+void tss_load(void);
+/* From now on vector is delivered on stack ist (1 to 7; 0: on the stack there is). */
+void set_ist(int vector, u8 ist);
 
 /* The 4 KiB page table entry of va, splitting the 2 MiB page it is in. Needs tlb_flush(). */
 u64 *pte_of(u64 va);

@@ -12,6 +12,7 @@ typedef struct __attribute__((packed)) Gate {
 } Gate;
 
 extern char irq_stubs[], trampoline[], trampoline_end[];
+extern u64 gdt_tss[2];
 
 u64 last_error, last_cr2, last_rip;
 
@@ -82,6 +83,30 @@ void finish(void)
     for (;;) {
         __asm__ volatile("cli; hlt");
     }
+}
+
+bool cpu_offers(u32 leaf, unsigned reg, unsigned bit)
+{
+    u32 r[4];
+
+    cpuid(leaf & 0x80000000, 0, r);
+    if (leaf > r[0]) {
+        return false;
+    }
+    cpuid(leaf, 0, r);
+    return r[reg] >> bit & 1;
+}
+
+void enable_avx(void)
+{
+    u64 cr4;
+
+    if (!cpu_offers(1, 2, 26) || !cpu_offers(1, 2, 28)) {
+        return;
+    }
+    __asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
+    __asm__ volatile("mov %0, %%cr4" : : "r"(cr4 | 1ull << 18));
+    __asm__ volatile("xsetbv" : : "a"(7), "d"(0), "c"(0));
 }
 
 bool host_interprets(void)
@@ -156,6 +181,30 @@ static void idt_load(void)
     } idtr = { sizeof(idt) - 1, (u64)idt };
 
     __asm__ volatile("lidt %0" : : "m"(idtr));
+}
+
+/* ---- Task state ---- */
+
+Tss tss;
+
+void tss_load(void)
+{
+    static u8 stacks[8][8192] __attribute__((aligned(16)));
+    u64 base = (u64)&tss, limit = sizeof(tss) - 1;
+
+    tss.rsp[0] = (u64)stacks[1];
+    for (int i = 0; i < 7; i++) {
+        tss.ist[i] = (u64)stacks[i + 1] + sizeof(stacks[0]);
+    }
+    tss.io_map = sizeof(tss);
+    gdt_tss[0] = limit | (base & 0xffffff) << 16 | 0x89ull << 40 | (base >> 24 & 0xff) << 56;
+    gdt_tss[1] = base >> 32;
+    __asm__ volatile("ltr %w0" : : "r"(0x30));
+}
+
+void set_ist(int vector, u8 ist)
+{
+    idt[vector].ist = ist;
 }
 
 /* ---- Paging ---- */

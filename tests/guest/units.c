@@ -6,7 +6,6 @@
 #include "guest.h"
 
 #define TIMES 30
-#define CR4_OSXSAVE (1ull << 18)
 #define UD 6
 
 typedef struct Data {
@@ -75,23 +74,11 @@ static const struct {
     { "adox", adox, 7, 1, 19 },         { "sha1msg1", sha1msg1, 7, 1, 29 },
 };
 
-static bool offered(u32 leaf, unsigned reg, unsigned bit)
-{
-    u32 r[4];
-
-    cpuid(0, 0, r);
-    if (leaf < 0x80000000 && leaf > r[0]) {
-        return false;
-    }
-    cpuid(leaf, 0, r);
-    return r[reg] >> bit & 1;
-}
-
 /* XMM1 is what it was doubled to, whether the instruction behind that worked or not. */
 static void each_set(void)
 {
     for (unsigned i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
-        int want = offered(sets[i].leaf, sets[i].reg, sets[i].bit) ? -1 : UD;
+        int want = cpu_offers(sets[i].leaf, sets[i].reg, sets[i].bit) ? -1 : UD;
 
         data = (Data){ .a = 0x1234, .b = 0x123456789, .vec = { 1, 2, 3, 4 } };
         for (unsigned n = 0; n < TIMES; n++) {
@@ -111,7 +98,7 @@ static void each_set(void)
 /* Without their features they are BSF and BSR with a prefix that means nothing. */
 static void counts(void)
 {
-    bool tz = offered(7, 1, 3), lz = offered(0x80000001, 2, 5);
+    bool tz = cpu_offers(7, 1, 3), lz = cpu_offers(0x80000001, 2, 5);
 
     for (unsigned n = 0; n < TIMES; n++) {
         u64 a = 77, b = 77, c = 77;
@@ -123,18 +110,6 @@ static void counts(void)
         check_eq("lzcnt", b, lz ? 59 : 4);
         check_eq("tzcnt of 0", c, tz ? 64 : 77);
     }
-}
-
-static void enable_avx(void)
-{
-    u64 cr4;
-
-    if (!offered(1, 2, 26) || !offered(1, 2, 28)) {
-        return;
-    }
-    __asm__ volatile("mov %%cr4, %0" : "=r"(cr4));
-    __asm__ volatile("mov %0, %%cr4" : : "r"(cr4 | CR4_OSXSAVE));
-    __asm__ volatile("xsetbv" : : "a"(7), "d"(0), "c"(0));
 }
 
 void test_main(void)
