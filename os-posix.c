@@ -70,6 +70,8 @@ uint64_t os_locked_bytes(void)
     return kib * 1024;
 }
 
+#define OS_PR_SET_MEMORY_MERGE 67 /* PR_SET_MEMORY_MERGE of linux/prctl.h, which may be older */
+
 static bool lock_memory(MemLock mode, Error **errp)
 {
     int flags = MCL_CURRENT | MCL_FUTURE | (mode == MEM_LOCK_ON_FAULT ? MCL_ONFAULT : 0);
@@ -84,6 +86,8 @@ static bool lock_memory(MemLock mode, Error **errp)
                          "but locked nothing (VmLck is 0 in /proc/self/status)");
         return false;
     }
+    /* Merging of equal pages, which a service manager may have switched on for all its children, from Linux 6.4 on. */
+    prctl(OS_PR_SET_MEMORY_MERGE, 0, 0, 0, 0);
     /*
      * With everything locked, address space that malloc() reserves for further arenas counts
      * against RLIMIT_MEMLOCK, and memory given back would have to be faulted in again.

@@ -36,7 +36,7 @@ Choose the machine and its properties. Several uses add up.
 * kernel-irqchip=on|off|split: with KVM, interrupt controllers in the kernel, all in this process, or only the local APICs in the kernel.
 * hpet=on|off: whether the machine has a high precision event timer.
 * acpi=on|off: whether the machine has ACPI tables.
-* mem-merge=on|off: whether the host may merge equal pages of guest memory (KSM). Ignored, with a warning, while memory is locked.
+* mem-merge=on|off: whether the host may merge equal pages of guest memory (KSM); off unless said. Ignored, with a warning, while memory is locked.
 * dump-guest-core=on|off: whether guest memory is part of a core dump.
 * memory-backend=ID: name of the guest's main memory.
 * usb=off, smm=off|auto, vmport=off|auto: accepted, as the machine has none of these; on is refused.

@@ -345,7 +345,8 @@ static void setup_realtime(void)
     if (realtime_options.check) {
         check_host();
     }
-    cfg->mem_merge_wanted = machine_opts.mem_merge_set && machine_opts.mem_merge;
+    cfg->mem_merge_wanted = machine_opts.mem_merge;
+    machine_config.ram_merge = machine_opts.mem_merge;
     accel_cpu_pm = realtime_options.cpu_pm;
 }
 

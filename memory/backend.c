@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "qemu/file.h"
+#include "qemu/os.h"
 #include "qemu/user-object.h"
 
 #define BLOCK_ALIGN (2 * MiB) /* what ram_block_new() aligns to */
@@ -153,9 +154,8 @@ static void advise(const MemoryBackend *b)
 {
     QemuOpts *o = b->obj.opts;
 
-    if (qemu_opt_get(o, "merge")) {
-        madvise(b->ram->host, b->ram->size,
-                qemu_opt_get_bool(o, "merge", false) ? MADV_MERGEABLE : MADV_UNMERGEABLE);
+    if (qemu_opt_get_bool(o, "merge", false) && os_memory_locked() != MEM_LOCK_OFF) {
+        warn_report("memory backend '%s': merge=on has no effect: locked memory is not merged", b->obj.id);
     }
     if (!qemu_opt_get_bool(o, "dump", true)) {
         madvise(b->ram->host, b->ram->size, MADV_DONTDUMP);
@@ -172,6 +172,7 @@ static bool make_block(MemoryBackend *b, bool share, Error **errp)
     share = qemu_opt_get_bool(o, "share", share);
     flags |= share ? RAM_SHARED : 0;
     flags |= qemu_opt_get_bool(o, "prealloc", false) ? RAM_PREALLOC : 0;
+    flags |= qemu_opt_get_bool(o, "merge", false) ? RAM_MERGEABLE : 0;
     name = g_strconcat(
         qemu_opt_get_bool(o, "x-use-canonical-path-for-ramblock-id", true) ? "/objects/" : "",
         b->obj.id, NULL);

@@ -146,6 +146,9 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
         return NULL;
     }
     madvise(rb->host, rb->size, MADV_DONTFORK);
+    if ((flags & RAM_MERGEABLE) && os_memory_locked() == MEM_LOCK_OFF) {
+        madvise(rb->host, rb->size, MADV_MERGEABLE);
+    }
     if (os_memory_locked() == MEM_LOCK_ON) {
         /* It has its pages. khugepaged would replace small ones, and vCPUs that touch them would wait. */
         madvise(rb->host, rb->size, MADV_NOHUGEPAGE);

@@ -21,7 +21,8 @@ static bool none_init(const MachineConfig *cfg, Error **errp)
         return false;
     }
     if (cfg->ram_size) {
-        RAMBlock *rb = cfg->ram ? cfg->ram : ram_block_new("ram", cfg->ram_size, 0, -1, errp);
+        uint32_t flags = cfg->ram_merge ? RAM_MERGEABLE : 0;
+        RAMBlock *rb = cfg->ram ? cfg->ram : ram_block_new("ram", cfg->ram_size, flags, -1, errp);
         if (!rb) {
             return false;
         }

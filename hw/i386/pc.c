@@ -20,7 +20,8 @@ static bool pc_memory_init(PcState *pc, Error **errp)
 {
     uint64_t size = pc->cfg->ram_size;
     pc->below_4g = pc_ram_below_4g(size);
-    pc->ram = pc->cfg->ram ? pc->cfg->ram : ram_block_new("pc.ram", size, 0, -1, errp);
+    pc->ram = pc->cfg->ram ? pc->cfg->ram
+                           : ram_block_new("pc.ram", size, pc->cfg->ram_merge ? RAM_MERGEABLE : 0, -1, errp);
     if (!pc->ram) {
         return false;
     }

@@ -14,6 +14,7 @@ struct RAMBlock;
 /* Filled by vl.c from the command line before init. Strings are borrowed, NULL when not given. */
 typedef struct MachineConfig {
     uint64_t ram_size;    /* bytes */
+    bool ram_merge;       /* RAM that the board makes is RAM_MERGEABLE */
     struct RAMBlock *ram; /* that much, from -machine memory-backend=; NULL: the board makes it */
     SmpTopology smp;
     const char *kernel, *initrd, *append, *bios, *dtb;

@@ -54,6 +54,7 @@ typedef struct RAMBlock {
 #define RAM_ROM      BIT(0) /* guest writes are ignored */
 #define RAM_SHARED   BIT(1)
 #define RAM_PREALLOC BIT(2)
+#define RAM_MERGEABLE BIT(3) /* the host may merge equal pages (KSM), unless memory is locked */
 
 /* HELPER_ONLY, start-up. Anonymous memory (zeroed), or fd's if fd >= 0. */
 RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd, Error **errp);

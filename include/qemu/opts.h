@@ -67,7 +67,6 @@ typedef struct MachineOpts {
     const char *type; /* NULL: the default machine */
     IrqchipChoice kernel_irqchip;
     bool hpet, acpi, graphics, dump_guest_core, mem_merge;
-    bool mem_merge_set;         /* it was said */
     const char *memory_backend; /* NULL: the machine's default name */
     const char *kernel, *initrd, *append, *firmware;
 } MachineOpts;

@@ -26,7 +26,7 @@ typedef struct RealtimeConfig {
     MemLock mem_lock;
     /* For warnings only. */
     unsigned vcpus;        /* host CPUs that realtime vCPUs can fill */
-    bool mem_merge_wanted; /* -machine mem-merge=on was said; filled by the caller */
+    bool mem_merge_wanted; /* -machine mem-merge=on; filled by the caller */
     /* The first is in force at start. None: enabled with policy and max_priority is all there is. */
     const struct QemuRealtimeProfile *profiles;
     unsigned profile_count;

@@ -218,6 +218,16 @@ def test_seccomp_scheduler():
         refused(r, 'seccomp', 'sched_setscheduler', 'Seccomp: 2')
 
 
+def test_success_is_read_back():
+    """A host that reports success and does nothing: the kernel is asked what the threads have."""
+    need_realtime()
+    for call in ('sched_setscheduler', 'mlockall'):
+        r = run('-realtime maxprio=50,policy=fifo', [WITH_SECCOMP, 'pretend', call])
+        errors = [l for l in r.err.splitlines() if ': warning: ' not in l]
+        check(r.status == 1 and len(errors) == 1, r)
+        check('locked nothing' in errors[0] if call == 'mlockall' else 'SCHED_FIFO' in errors[0], r)
+
+
 def test_seccomp_elsewhere():
     """A filter that leaves the calls alone is no obstacle."""
     need_realtime()

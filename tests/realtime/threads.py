@@ -6,6 +6,7 @@
 """
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -150,6 +151,47 @@ def test_policy_from_outside():
         e.command('cont')
         time.sleep(0.3)
         check_classes(e.pid, ('other', 0), ('rr', 7), 1)
+
+
+def mergeable_kib(pid):
+    """What the host may merge (KSM): mappings with the flag mg."""
+    with open(f'/proc/{pid}/smaps', encoding='utf-8') as f:
+        maps = re.split(r'^(?=[0-9a-f]+-[0-9a-f]+ )', f.read(), flags=re.M)[1:]
+    return sum(int(re.search(r'^Size:\s+(\d+) kB', m, re.M)[1]) for m in maps if re.search(r'^VmFlags:.* mg\b', m, re.M))
+
+
+def test_locked_memory_is_not_merged():
+    """Whoever asked for it: the machine, a memory back end, or the parent for all its children."""
+    need_realtime()
+    if not os.path.exists('/sys/kernel/mm/ksm/run'):
+        raise Skip('no KSM on this host')
+    backend = ['-object', 'memory-backend-ram,id=m,size=64M,merge=on', '-machine', 'memory-backend=m']
+    for ask in (['-machine', 'mem-merge=on'], backend, ['-machine', 'none,mem-merge=on']):
+        with Emulator(*ask) as e:
+            if not 65536 <= mergeable_kib(e.pid) < 70000:
+                raise AssertionError(f'{ask}: {mergeable_kib(e.pid)} KiB may be merged')
+        for lock in (['-realtime', 'maxprio=5'], ['-overcommit', 'mem-lock=on-fault']):
+            with Emulator(*ask, *lock) as e:
+                if mergeable_kib(e.pid) or 'merge=on has no effect' not in e.err:
+                    raise AssertionError(f'{ask} {lock}: {mergeable_kib(e.pid)} KiB may be merged; {e.err}')
+    with Emulator() as e:
+        if mergeable_kib(e.pid):
+            raise AssertionError('merged without having been asked')
+
+
+PR_SET_MEMORY_MERGE = 67
+MERGE_ALL = ['python3', '-c', 'import ctypes, os, sys\n'
+             f'ctypes.CDLL(None).prctl({PR_SET_MEMORY_MERGE}, 1, 0, 0, 0)\nos.execvp(sys.argv[1], sys.argv[1:])']
+
+
+def test_merging_of_the_whole_process_ends():
+    need_realtime()
+    with Emulator(wrapper=MERGE_ALL) as e:
+        if not mergeable_kib(e.pid):
+            raise Skip('this kernel does not hand that down to other programs')
+    with Emulator('-realtime', 'maxprio=5', wrapper=MERGE_ALL) as e:
+        if mergeable_kib(e.pid):
+            raise AssertionError(f'{mergeable_kib(e.pid)} KiB may be merged')
 
 
 def test_started_under_chrt():

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs a program under a seccomp filter, as a container would.
- * usage: with-seccomp errno|kill CALL [rt] COMMAND...
+ * usage: with-seccomp errno|kill|pretend CALL [rt] COMMAND...
+ * "pretend": the call does nothing and reports success.
  * "rt" after sched_setscheduler: only for the policies SCHED_FIFO and SCHED_RR.
  */
 #include <errno.h>
@@ -27,10 +28,12 @@ static int add_rules(scmp_filter_ctx ctx, uint32_t action, int call, int only_rt
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr, "usage: with-seccomp errno|kill CALL [rt] COMMAND...\n");
+        fprintf(stderr, "usage: with-seccomp errno|kill|pretend CALL [rt] COMMAND...\n");
         return 2;
     }
-    uint32_t action = strcmp(argv[1], "kill") ? SCMP_ACT_ERRNO(EPERM) : SCMP_ACT_KILL_PROCESS;
+    uint32_t action = strcmp(argv[1], "kill") == 0      ? SCMP_ACT_KILL_PROCESS
+                      : strcmp(argv[1], "pretend") == 0 ? SCMP_ACT_ERRNO(0)
+                                                        : SCMP_ACT_ERRNO(EPERM);
     int call = seccomp_syscall_resolve_name(argv[2]);
     int only_rt = !strcmp(argv[3], "rt");
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
