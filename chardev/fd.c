@@ -52,9 +52,19 @@ static uint32_t in_mask(const ChrFd *f)
 
 /* ---- Input ---- */
 
+/* Answers that the peer may still read. */
+static bool owes(const ChrFd *f)
+{
+    const ChrFrontend *fe = f->chr.fe;
+
+    return one_fd(f) && fe && fe->ops && fe->ops->owes &&
+           (byte_ring_used(&f->chr.out) || fe->ops->owes(fe->opaque));
+}
+
 static void input_ended(ChrFd *f)
 {
     f->in_eof = true;
+    f->in_ended = false;
     if (!one_fd(f)) {
         event_source_remove(&f->in_src);
     }
@@ -70,6 +80,11 @@ static void read_some(ChrFd *f)
         ssize_t n = f->rd(f, buf, MIN(room, sizeof(buf)));
         if (n > 0) {
             chr_in(&f->chr, buf, (size_t)n);
+        } else if (n == 0 && owes(f)) {
+            f->in_ended = true;
+            f->want_in = false;
+            event_source_modify(&f->in_src, in_mask(f));
+            return;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
             input_ended(f);
             return;
@@ -84,6 +99,10 @@ static void on_in(void *opaque, uint32_t events)
     ChrFd *f = opaque;
     int fd = f->in_fd;
 
+    if ((events & (EPOLLHUP | EPOLLERR)) && f->in_ended) {
+        input_ended(f);
+        return;
+    }
     if ((events & (EPOLLHUP | EPOLLERR)) && chr_in_room(&f->chr) == 0) {
         const ChrFrontend *fe = f->chr.fe;
 
@@ -101,7 +120,7 @@ static void on_in(void *opaque, uint32_t events)
         }
         return;
     }
-    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !f->in_ended) {
         read_some(f);
     }
     if ((events & EPOLLOUT) && f->in_fd == fd && f->in_src.loop) {
@@ -127,6 +146,12 @@ void chr_fd_pump(Chardev *chr)
     ChrFd *f = container_of(chr, ChrFd, chr);
 
     if (f->in_fd < 0 || f->in_eof) {
+        return;
+    }
+    if (f->in_ended) {
+        if (!owes(f)) {
+            input_ended(f);
+        }
         return;
     }
     f->want_in = chr_in_room(chr) > 0;
@@ -202,6 +227,9 @@ void chr_fd_drain(Chardev *chr)
     if (!blocked && total >= CHR_OUT_SIZE) {
         event_post(chr->out_loop, &chr->drain_post);
     }
+    if (f->in_ended && !blocked) {
+        event_post(chr->loop, &chr->pump_post); /* was it the last it waited for? */
+    }
     chr_drained(chr);
 }
 
@@ -209,7 +237,7 @@ void chr_fd_drain(Chardev *chr)
 
 void chr_fd_watch(ChrFd *f)
 {
-    f->want_in = chr_in_room(&f->chr) > 0;
+    f->want_in = !f->in_ended && chr_in_room(&f->chr) > 0;
     f->want_out = false;
     watch_input(f);
 }

@@ -360,6 +360,7 @@ static const ChrFrontendOps hmp_ops = {
     .event = hmp_event,
     .writable = monitor_flush,
     .drop_unread = true,
+    .owes = monitor_owes,
 };
 
 bool monitor_new_hmp(Chardev *chr, Error **errp)

@@ -18,6 +18,17 @@ struct json_tokener;
 #define HMP_LINE_MAX     4095
 #define HMP_HISTORY      64
 
+/* Of the text of a QMP command, up to where it is read; zeroed at its begin. See qmp-scan.c. */
+typedef struct QmpScan {
+    unsigned depth; /* of open brackets */
+    char quote;     /* of the string it is in; 0: none */
+    bool escape;
+    bool number, integer;
+    char digits[24]; /* the integer's sign and first digits, without leading zeros */
+    unsigned digit_count;
+    uint64_t members;
+} QmpScan;
+
 /* One session. Everything is touched by the control thread only. */
 struct Monitor {
     ChrFrontend fe;
@@ -36,6 +47,7 @@ struct Monitor {
     size_t in_pos;
     EventPost serve_post;
     bool turn_over;    /* a command was answered */
+    QmpScan scan;
     uint64_t in_bytes; /* of the command under way */
     bool skip_line;    /* after a syntax error: up to the next newline */
     uint64_t events_lost;
@@ -60,6 +72,8 @@ Monitor *monitor_new(Chardev *chr, const ChrFrontendOps *ops, Error **errp);
 bool monitor_can_take(const Monitor *mon);
 /* Bytes that the client has not taken. */
 size_t monitor_pending(const Monitor *mon);
+/* As ChrFrontendOps.owes. */
+size_t monitor_owes(void *opaque);
 void monitor_drop_output(Monitor *mon);
 /* After something big was freed: the host gets it back. */
 void monitor_trim(void);
@@ -68,6 +82,18 @@ void monitor_flush(void *opaque);
 /* qmp.c */
 void qmp_send(Monitor *mon, struct json_object *j);
 void qmp_broadcast(struct json_object *j);
+
+/* qmp-scan.c */
+#define QMP_WIDE_MARK "e+00"
+/*
+ * How much of buf to give to the parser next. *wide: it ends with an integer that does not fit in 64 bits;
+ * QMP_WIDE_MARK behind it makes a number of it that keeps all its digits.
+ */
+size_t qmp_scan(QmpScan *s, const uint8_t *buf, size_t len, bool *wide);
+/* Members of all objects in j: fewer than QmpScan.members if one was named twice. */
+uint64_t qmp_members(struct json_object *j);
+/* Takes the marks off the numbers in j again. */
+void qmp_plain_numbers(struct json_object *j);
 
 /* The session whose command is being executed. */
 extern Monitor *monitor_current;

@@ -49,26 +49,28 @@ void qmp_broadcast(struct json_object *j)
     }
 }
 
+/* command: what is answered; its id comes back as it came, null too. May be NULL. */
 static void send_reply(Monitor *mon, const char *key, struct json_object *value,
-                       struct json_object *id)
+                       struct json_object *command)
 {
-    struct json_object *j = json_object_new_object();
+    struct json_object *j = json_object_new_object(), *id;
 
     json_object_object_add(j, key, value);
-    if (id) {
+    if (json_object_is_type(command, json_type_object) && json_object_object_get_ex(command, "id", &id)) {
+        qmp_plain_numbers(id);
         json_object_object_add(j, "id", json_object_get(id));
     }
     qmp_send(mon, j);
     json_object_put(j);
 }
 
-static void send_error(Monitor *mon, Error *err, struct json_object *id)
+static void send_error(Monitor *mon, Error *err, struct json_object *command)
 {
     struct json_object *e = json_object_new_object();
 
     json_object_object_add(e, "class", json_object_new_string(class_names[error_get_class(err)]));
     json_object_object_add(e, "desc", json_object_new_string(error_get_pretty(err)));
-    send_reply(mon, "error", e, id);
+    send_reply(mon, "error", e, command);
     error_free(err);
 }
 
@@ -106,8 +108,7 @@ static const QmpCommand *command_check(Monitor *mon, struct json_object *j,
             return NULL;
         }
     }
-    name = qapi_member(j, "execute");
-    if (!name) {
+    if (!json_object_object_get_ex(j, "execute", &name)) {
         error_setg(errp, "QMP input lacks member 'execute'");
         return NULL;
     }
@@ -139,23 +140,27 @@ static const QmpCommand *command_check(Monitor *mon, struct json_object *j,
 
 static void qmp_dispatch(Monitor *mon, struct json_object *j)
 {
-    struct json_object *id = NULL, *args = NULL, *ret = NULL;
+    struct json_object *args = NULL, *ret = NULL;
     const QmpCommand *cmd;
     bool ok;
     Error *err = NULL;
 
+    if (qmp_members(j) != mon->scan.members) {
+        error_setg(&err, "JSON parse error, duplicate key");
+        send_error(mon, err, NULL);
+        return;
+    }
     if (!json_object_is_type(j, json_type_object)) {
         error_setg(&err, "QMP input must be a JSON object");
         send_error(mon, err, NULL);
         return;
     }
-    id = qapi_member(j, "id");
     cmd = command_check(mon, j, &args, &err);
     monitor_current = mon;
     ok = cmd && cmd->marshal(args, &ret, &err);
     monitor_current = NULL;
     if (!ok) {
-        send_error(mon, err, id);
+        send_error(mon, err, j);
         return;
     }
     /* What the command has caused is told before it is answered: clients take the reply as an end. */
@@ -163,7 +168,7 @@ static void qmp_dispatch(Monitor *mon, struct json_object *j)
     if (cmd->any_time) {
         mon->negotiated = true;
     }
-    send_reply(mon, "return", ret, id);
+    send_reply(mon, "return", ret, j);
 }
 
 /* ---- Input ---- */
@@ -179,6 +184,7 @@ static void parser_reset(Monitor *mon)
         json_tokener_reset(mon->tok);
     }
     mon->in_bytes = 0;
+    mon->scan = (QmpScan){ 0 };
 }
 
 static void syntax_error(Monitor *mon, const char *why)
@@ -207,6 +213,7 @@ static size_t qmp_feed(Monitor *mon, const uint8_t *buf, size_t len)
     struct json_object *j;
     enum json_tokener_error e;
     size_t used;
+    bool wide;
 
     if (mon->skip_line) {
         const uint8_t *nl = memchr(buf, '\n', len);
@@ -217,9 +224,13 @@ static size_t qmp_feed(Monitor *mon, const uint8_t *buf, size_t len)
     if (!mon->in_bytes && (used = skip_space(buf, len))) {
         return used;
     }
+    len = qmp_scan(&mon->scan, buf, len, &wide);
     j = json_tokener_parse_ex(mon->tok, (const char *)buf, (int)len);
+    if (wide && json_tokener_get_error(mon->tok) == json_tokener_continue) {
+        j = json_tokener_parse_ex(mon->tok, QMP_WIDE_MARK, strlen(QMP_WIDE_MARK));
+    }
     e = json_tokener_get_error(mon->tok);
-    used = json_tokener_get_parse_end(mon->tok);
+    used = MIN(json_tokener_get_parse_end(mon->tok), len);
     if (e == json_tokener_continue) {
         mon->in_bytes += len;
         if (mon->in_bytes > QMP_MAX_INPUT) {
@@ -340,6 +351,7 @@ static const ChrFrontendOps qmp_ops = {
     .event = qmp_event,
     .writable = monitor_flush,
     .drop_unread = true,
+    .owes = monitor_owes,
 };
 
 bool monitor_new_qmp(Chardev *chr, bool pretty, Error **errp)

@@ -84,6 +84,11 @@ void monitor_write(Monitor *mon, const char *buf, size_t len)
     monitor_flush(mon);
 }
 
+size_t monitor_owes(void *opaque)
+{
+    return monitor_pending(opaque);
+}
+
 bool monitor_can_take(const Monitor *mon)
 {
     return monitor_pending(mon) < MONITOR_HIGH_OUT;

@@ -33,6 +33,9 @@ typedef struct ChrFrontendOps {
     /* A peer that leaves takes with it what it sent and nobody has read; else that waits until the
      * front end has room for it. */
     bool drop_unread;
+    /* Set by a front end that answers: bytes it will still write. A socket's peer that sends no more is
+     * then kept until it has been given them, as long as it does not leave. */
+    size_t (*owes)(void *opaque);
 } ChrFrontendOps;
 
 /* Embedded by the front end; zeroed or set by chr_fe_init(). */

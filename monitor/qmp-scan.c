@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the JSON parser does not tell: that a member was named twice (it keeps the last), and that an
+ * integer does not fit in 64 bits (it takes the nearest). Looks at the text as it comes, in any pieces.
+ */
+#include <json-c/json.h>
+#include <string.h>
+#include "monitor/internal.h"
+
+static void number_begin(QmpScan *s, char c)
+{
+    s->number = s->integer = true;
+    s->digit_count = 0;
+    s->digits[0] = c == '-' ? '-' : '+';
+    if (c > '0') {
+        s->digits[++s->digit_count] = c;
+    }
+}
+
+/* A byte of the number there is; false: it is over. */
+static bool number_goes_on(QmpScan *s, char c)
+{
+    if (c >= '0' && c <= '9') {
+        if (c != '0' || s->digit_count) {
+            s->digit_count++;
+            if (s->digit_count < sizeof(s->digits)) {
+                s->digits[s->digit_count] = c;
+            }
+        }
+        return true;
+    }
+    if (c && strchr(".eE+-", c)) {
+        s->integer = false;
+        return true;
+    }
+    return false;
+}
+
+/* Of the number that is over. */
+static bool is_wide(const QmpScan *s)
+{
+    const char *most = s->digits[0] == '-' ? "9223372036854775808" : "18446744073709551615";
+    unsigned n = (unsigned)strlen(most);
+
+    return s->integer && (s->digit_count > n ||
+                          (s->digit_count == n && memcmp(s->digits + 1, most, n) > 0));
+}
+
+static void string_byte(QmpScan *s, char c)
+{
+    if (s->escape) {
+        s->escape = false;
+    } else if (c == '\\') {
+        s->escape = true;
+    } else if (c == s->quote) {
+        s->quote = 0;
+    }
+}
+
+/* Outside of strings and numbers. True: the command ends here. */
+static bool plain_byte(QmpScan *s, char c)
+{
+    switch (c) {
+    case '"':
+    case '\'':
+        s->quote = c;
+        break;
+    case ':':
+        s->members++;
+        break;
+    case '{':
+    case '[':
+        s->depth++;
+        break;
+    case '}':
+    case ']':
+        return s->depth < 2 || --s->depth == 0;
+    default:
+        if (c == '-' || (c >= '0' && c <= '9')) {
+            number_begin(s, c);
+        }
+        break;
+    }
+    return false;
+}
+
+size_t qmp_scan(QmpScan *s, const uint8_t *buf, size_t len, bool *wide)
+{
+    *wide = false;
+    for (size_t n = 0; n < len; n++) {
+        char c = (char)buf[n];
+
+        if (s->quote) {
+            string_byte(s, c);
+            continue;
+        }
+        if (s->number && number_goes_on(s, c)) {
+            continue;
+        }
+        if (s->number) {
+            s->number = false;
+            *wide = is_wide(s);
+            if (*wide) {
+                return n;
+            }
+        }
+        if (plain_byte(s, c)) {
+            return n + 1;
+        }
+    }
+    return len;
+}
+
+uint64_t qmp_members(struct json_object *j)
+{
+    uint64_t n = 0;
+
+    if (json_object_is_type(j, json_type_object)) {
+        json_object_object_foreach(j, key, val)
+        {
+            (void)key;
+            n += 1 + qmp_members(val);
+        }
+    } else if (json_object_is_type(j, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(j); i++) {
+            n += qmp_members(json_object_array_get_idx(j, i));
+        }
+    }
+    return n;
+}
+
+static void plain_number(struct json_object *j)
+{
+    const char *s = json_object_get_string(j);
+    size_t len = strlen(s), mark = strlen(QMP_WIDE_MARK);
+
+    if (len > mark && strcmp(s + len - mark, QMP_WIDE_MARK) == 0) {
+        json_object_set_serializer(j, json_object_userdata_to_json_string, strndup(s, len - mark),
+                                   json_object_free_userdata);
+    }
+}
+
+void qmp_plain_numbers(struct json_object *j)
+{
+    if (json_object_is_type(j, json_type_object)) {
+        json_object_object_foreach(j, key, val)
+        {
+            (void)key;
+            qmp_plain_numbers(val);
+        }
+    } else if (json_object_is_type(j, json_type_array)) {
+        for (size_t i = 0; i < json_object_array_length(j); i++) {
+            qmp_plain_numbers(json_object_array_get_idx(j, i));
+        }
+    } else if (json_object_is_type(j, json_type_double)) {
+        plain_number(j);
+    }
+}
