@@ -116,7 +116,7 @@ static bool qemu_has_device(const char *name)
         "AC97", "ES1370", "intel-hda", "hda-*", "sb16", "adlib", "gus", "cs4231a", "i6300esb", "ib700", "isa-ipmi-*",
         "ipmi-*", "pci-ipmi-*", "pvpanic*", "vmcoreinfo", "vmgenid", "loader", "guest-loader", "generic-sdhci",
         "intel-iommu", "amd-iommu", "pcie-*", "pxb*", "pci-bridge", "ioh3420", "x3130-upstream", "xio3130-downstream",
-        "i82801b11-bridge", "ivshmem-*", "edu", "pci-serial*", "pci-testdev", "isa-parallel", "isa-applesmc",
+        "i82801b11-bridge", "ivshmem-*", "edu", "pci-serial*", "isa-parallel", "isa-applesmc",
         "sga", "tpm-*", "vfio-*", "nvdimm", "pc-dimm", "cxl-*", "*-x86_64-cpu", "smbus-eeprom", "u2f-*", "ccid-*",
         "kvaser_pci", "*_can_pci", "rocker", "hyperv-testdev", "vmbus-bridge", "isa-cirrus-vga", "sysbus-*",
     };

@@ -141,6 +141,7 @@ void fuzz_machine_init(bool profiles)
     current_machine->init(cfg, &error_fatal);
     add("isa-debug-exit");
     add("pc-testdev");
+    add("pci-testdev");
     if (profiles) {
         add("realtime-switch");
     }

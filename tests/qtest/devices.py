@@ -386,6 +386,38 @@ def test_device():
         assert q.readq(0xff000008) == 0x0f0e0d0c0b0a0908
 
 
+def pci_test_device():
+    with QTest('-device', 'pci-testdev,addr=04.0,membar=64K') as q:
+        def config(reg, value=None):
+            q.outl(0xcf8, 0x80000000 | 4 << 11 | reg)
+            if value is not None:
+                q.outl(0xcfc, value)
+            return q.inl(0xcfc)
+        assert config(0) == 0x00051b36 and config(8) >> 16 == 0xff
+        for reg, want in ((0x10, 0xfffff000), (0x14, 0xffffff01), (0x18, 0xffff000c), (0x1c, 0xffffffff)):
+            assert config(reg, 0xffffffff) == want, (reg, config(reg))
+        for reg, value in ((0x10, 0xf0000000), (0x14, 0xc000), (0x18, 0), (0x1c, 2), (4, 3)):
+            config(reg, value)
+        mem = (lambda a: int(q.cmd(f'readb {a}'), 16), q.readl, lambda a, v: q.cmd(f'writeb {a} {v}'), 0xf0000000)
+        io = (q.inb, q.inl, q.outb, 0xc000)
+        for read, read4, write, base in (mem, io):
+            for test, (name, counts) in enumerate((('no-eventfd', 3), ('wildcard-eventfd', 0), ('datamatch-eventfd', 0))):
+                write(base, test)
+                assert read(base + 1) == 1 and read4(base + 12) == 0
+                text = bytes(read(base + 16 + i) for i in range(32)).rstrip(b'\0').decode()
+                assert text == ('mmio-' if base == mem[3] else 'portio-') + name, text
+                for _ in range(3):
+                    write(base + read4(base + 4), read4(base + 8))
+                write(base + read4(base + 4), read4(base + 8) ^ 1)
+                write(base + read4(base + 4) + 8, read4(base + 8))
+                assert read4(base + 12) == counts, (name, read4(base + 12))
+            write(base, 3)
+            assert read4(base) == 0 and read(base + 16) == 0
+        assert q.readl(0x200000000) == 0xffffffff
+    for bad in ('membar=5000', 'membar=1K', 'membar=x'):
+        assert 'membar' in run_refused('-accel', 'qtest', '-display', 'none', '-device', f'pci-testdev,{bad}')
+
+
 def debug_console():
     path = f'/tmp/qrt-debugcon-{os.getpid()}'
     try:
@@ -425,4 +457,4 @@ def reset_restores():
 
 main(protocol, every_port_and_page, pic_lines, ioapic_and_apic, apic_timer, pit_on_line_0,
      rtc_on_line_8, hpet_replaces_pit_and_rtc, serial_port, serial_back_pressure,
-     keyboard_controller, debug_exit, test_device, debug_console, reset_restores)
+     keyboard_controller, debug_exit, test_device, pci_test_device, debug_console, reset_restores)
