@@ -20,7 +20,7 @@ typedef struct Group {
     uint32_t base_version, index_version;
     int64_t index_step;
     int64_t off;         /* the leader's: step of the base + displacement */
-    unsigned leader;
+    unsigned leader, last; /* instructions */
 } Group;
 
 typedef struct Scan {
@@ -29,7 +29,6 @@ typedef struct Scan {
     int64_t step[R_ZERO + 1];
     uint32_t versions;
     Group g[JIT_GROUPS];
-    unsigned turn;
 } Scan;
 
 /* ---- What an instruction accesses ---- */
@@ -71,6 +70,11 @@ static bool stack_access(const JitCtx *x, unsigned k, Insn *ea, bool *write)
     }
 }
 
+bool jit_is_fixed(const Insn *ea)
+{
+    return ea->asz == ASZ_64 && ea->base == R_ZERO && ea->index == R_ZERO && !(ea->flags & INSN_SEGBASE);
+}
+
 static bool operand_access(const JitCtx *x, unsigned k, Insn *ea, bool *write, unsigned *size)
 {
     const ZydisDecodedInstruction *zi = &x->zi[k];
@@ -87,7 +91,7 @@ static bool operand_access(const JitCtx *x, unsigned k, Insn *ea, bool *write, u
             *size = o->size / 8;
             *write = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
             return ea->asz == ASZ_64 && !(ea->flags & INSN_SEGCHECK) &&
-                   ea->disp == (int32_t)ea->disp;
+                   (ea->disp == (int32_t)ea->disp || jit_is_fixed(ea));
         }
     }
     return false;
@@ -168,6 +172,9 @@ static uint8_t segment_of(const Insn *ea)
 
 static bool group_matches(const Scan *s, const Group *g, const Insn *ea)
 {
+    if (g->used && jit_is_fixed(ea) && ((g->off ^ ea->disp) & TARGET_PAGE_MASK)) {
+        return false; /* a group for each page */
+    }
     return g->used && g->base == ea->base && g->index == ea->index && g->scale == ea->scale &&
            g->seg == segment_of(ea) && g->base_version == s->version[ea->base] &&
            g->index_version == s->version[ea->index] && g->index_step == s->step[ea->index];
@@ -177,22 +184,38 @@ static bool group_matches(const Scan *s, const Group *g, const Insn *ea)
 static bool range_is_good(const Group *g, int64_t lo, int64_t hi)
 {
     if (g->base == R_ZERO && g->index == R_ZERO && g->seg == 0xff) {
-        return ((uint64_t)(g->off + lo) ^ (uint64_t)(g->off + hi - 1)) < TARGET_PAGE_SIZE &&
-               (((uint64_t)(g->off + lo) ^ (uint64_t)(g->off + hi - 1)) & TARGET_PAGE_MASK) == 0;
+        return ((uint64_t)(g->off + lo) ^ (uint64_t)(g->off + hi - 1)) < TARGET_PAGE_SIZE;
     }
     return hi - lo <= GROUP_RANGE;
 }
 
+/* One that is not used, or else was used longest ago. */
+static unsigned group_to_reuse(const Scan *s)
+{
+    unsigned slot = 0;
+
+    for (unsigned n = 0; n < JIT_GROUPS; n++) {
+        if (!s->g[n].used) {
+            return n;
+        }
+        if (s->g[n].last < s->g[slot].last) {
+            slot = n;
+        }
+    }
+    return slot;
+}
+
 static void group_new(Scan *s, unsigned k, const Insn *ea)
 {
-    Group *g = &s->g[s->turn];
+    unsigned slot = group_to_reuse(s);
+    Group *g = &s->g[slot];
 
     *g = (Group){ .used = true, .base = ea->base, .index = ea->index, .scale = ea->scale,
                   .seg = segment_of(ea), .base_version = s->version[ea->base],
                   .index_version = s->version[ea->index], .index_step = s->step[ea->index],
-                  .off = s->step[ea->base] + ea->disp, .leader = k };
-    s->x->mem[k].slot = (uint8_t)s->turn;
-    s->turn = (s->turn + 1) % JIT_GROUPS;
+                  .off = s->step[ea->base] + ea->disp, .leader = k,
+                  .last = k };
+    s->x->mem[k].slot = (uint8_t)slot;
 }
 
 static bool group_join(Scan *s, Group *g, unsigned k, const Insn *ea)
@@ -213,6 +236,7 @@ static bool group_join(Scan *s, Group *g, unsigned k, const Insn *ea)
     m->leader = (uint8_t)g->leader;
     m->slot = lead->slot;
     m->off = (int32_t)off;
+    g->last = k;
     for (unsigned n = g->leader; n < k; n++) {
         s->x->mem[n].span |= (uint8_t)(1u << lead->slot);
     }

@@ -40,12 +40,6 @@ void jit_ea_to(JitCtx *x, const Insn *i, unsigned to)
     }
 }
 
-/* The address is known now: RIP-relative, or in the instruction. */
-static bool is_fixed(const Insn *ea)
-{
-    return ea->asz == ASZ_64 && ea->base == R_ZERO && ea->index == R_ZERO && !(ea->flags & INSN_SEGBASE);
-}
-
 static uint64_t page_of(const Insn *ea, int32_t off)
 {
     return ((uint64_t)ea->disp + (uint64_t)(int64_t)off) & TARGET_PAGE_MASK;
@@ -80,7 +74,7 @@ static void probe_range(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32
     Emit *e = &x->e;
     JitStub *way;
 
-    if (is_fixed(ea) && page_of(ea, lo) == page_of(ea, hi - 1)) {
+    if (jit_is_fixed(ea) && page_of(ea, lo) == page_of(ea, hi - 1)) {
         emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
         emit_lea(e, true, H_AX, H_AX, H_NONE, 0, (int32_t)(TLB_INDEX(page_of(ea, lo)) * sizeof(TlbEntry)));
         emit_mov_imm(e, H_DX, page_of(ea, lo));

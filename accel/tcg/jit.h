@@ -334,6 +334,8 @@ void jit_store_check(JitCtx *x, unsigned size, int32_t disp);
 void jit_groups_find(JitCtx *x);
 /* The address RSP + by. */
 Insn jit_stack_address(const JitCtx *x, int32_t by);
+/* Is the address ea known now: RIP-relative, or in the instruction? */
+bool jit_is_fixed(const Insn *ea);
 /* The slots in span are empty: followers look for themselves. Touches no register and no flag. */
 void jit_groups_forget(JitCtx *x, uint8_t span);
 /* Out-of-line part of jit_mem(). */
