@@ -13,9 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "memory-internal.h"
+#include "qemu/host-memory.h"
 #include "qemu/os.h"
-
-#define HUGE_SIZE (2 * MiB)
 
 #define BUSY_HIT   1u
 #define BUSY_HITS  0xffffu
@@ -27,36 +26,6 @@ static void (*_Atomic flush_hook)(void);
 static void (*_Atomic pull_hook)(RAMBlock *rb);
 
 /* ---- Making blocks ---- */
-
-/* size bytes of address space, aligned to 2 MiB so that the kernel can back it by huge pages. */
-static uint8_t *map_aligned(uint64_t size, uint32_t flags, int fd)
-{
-    uint64_t total = size + HUGE_SIZE;
-    uint8_t *p = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
-        return NULL;
-    }
-    uint8_t *host = (uint8_t *)ROUND_UP((uintptr_t)p, (uintptr_t)HUGE_SIZE);
-    int map = fd < 0 ? MAP_ANONYMOUS : 0;
-    map |= (flags & RAM_SHARED) ? MAP_SHARED : MAP_PRIVATE;
-    /*
-     * Where memory is locked (MCL_FUTURE) it gets its pages when it becomes writable: the wish for huge
-     * ones comes before.
-     */
-    if (mmap(host, size, PROT_NONE, MAP_FIXED | MAP_NORESERVE | map, fd, 0) == MAP_FAILED ||
-        (size >= HUGE_SIZE && madvise(host, size, MADV_HUGEPAGE) < 0 && errno != EINVAL) ||
-        mprotect(host, size, PROT_READ | PROT_WRITE) < 0) {
-        int saved = errno;
-        munmap(p, total);
-        errno = saved;
-        return NULL;
-    }
-    if (host > p) {
-        munmap(p, (size_t)(host - p));
-    }
-    munmap(host + size, (size_t)(p + total - (host + size)));
-    return host;
-}
 
 static void *map_array(uint64_t bytes)
 {
@@ -95,25 +64,6 @@ static void unmap_all(RAMBlock *rb)
     }
 }
 
-/* Touches every page now. False with errno set if the host has not that much. */
-static bool prealloc(RAMBlock *rb)
-{
-#ifdef MADV_POPULATE_WRITE
-    if (madvise(rb->host, rb->size, MADV_POPULATE_WRITE) == 0) {
-        return true;
-    }
-    if (errno != EINVAL) {
-        return false;
-    }
-#endif
-    size_t step = (size_t)sysconf(_SC_PAGESIZE);
-    for (uint64_t i = 0; i < rb->size; i += step) {
-        volatile uint8_t *p = rb->host + i;
-        *p = *p;
-    }
-    return true;
-}
-
 RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd, Error **errp)
 {
     for (RAMBlock *b = atomic_load(&ram_blocks); b; b = b->next) {
@@ -122,7 +72,7 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
             return NULL;
         }
     }
-    if (size == 0 || size > INT64_MAX - HUGE_SIZE) {
+    if (size == 0 || size > INT64_MAX - HOST_HUGE_PAGE) {
         error_setg(errp, "Memory block '%s': size %llu is not possible", idstr,
                    (unsigned long long)size);
         return NULL;
@@ -136,8 +86,8 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
     rb->size = ROUND_UP(size, TARGET_PAGE_SIZE);
     rb->flags = flags;
     rb->fd = fd;
-    rb->host = map_aligned(rb->size, flags, fd);
-    if (!rb->host || !alloc_arrays(rb) || ((flags & RAM_PREALLOC) && !prealloc(rb))) {
+    rb->host = host_memory_map(rb->size, flags & RAM_SHARED, fd);
+    if (!rb->host || !alloc_arrays(rb) || ((flags & RAM_PREALLOC) && !host_memory_touch(rb->host, rb->size))) {
         error_setg_errno(errp, errno, "Cannot get %llu MiB of host memory for '%s' (make -m "
                          "smaller, free memory on the host, or raise its limit, 'ulimit -v')",
                          (unsigned long long)DIV_ROUND_UP(size, MiB), idstr);
@@ -149,10 +99,7 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
     if ((flags & RAM_MERGEABLE) && os_memory_locked() == MEM_LOCK_OFF) {
         madvise(rb->host, rb->size, MADV_MERGEABLE);
     }
-    if (os_memory_locked() == MEM_LOCK_ON) {
-        /* It has its pages. khugepaged would replace small ones, and vCPUs that touch them would wait. */
-        madvise(rb->host, rb->size, MADV_NOHUGEPAGE);
-    }
+    host_memory_settle(rb->host, rb->size);
     rb->next = atomic_load(&ram_blocks);
     atomic_store(&ram_blocks, rb);
     return rb;

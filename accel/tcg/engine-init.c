@@ -8,6 +8,7 @@
 #include "accel/tcg/icount.h"
 #include "accel/tcg/jit.h"
 #include "qemu/guest-random.h"
+#include "qemu/host-memory.h"
 #include "qemu/os.h"
 #include "qemu/thread.h"
 
@@ -20,10 +21,17 @@ bool tcg_touch_early(void)
 
 void *tcg_map(size_t size)
 {
-    int populate = tcg_touch_early() ? MAP_POPULATE : 0;
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | populate, -1, 0);
+    size_t whole = ROUND_UP(size, (size_t)sysconf(_SC_PAGESIZE));
+    uint8_t *p = host_memory_map(whole, false, -1);
 
-    return p == MAP_FAILED ? NULL : p;
+    if (p && tcg_touch_early() && !host_memory_touch(p, whole)) {
+        tcg_unmap(p, size);
+        return NULL;
+    }
+    if (p) {
+        host_memory_settle(p, whole);
+    }
+    return p;
 }
 
 void tcg_unmap(void *p, size_t size)
