@@ -11,6 +11,7 @@ _Atomic uint64_t timer_seq;
 static _Atomic int64_t virtual_state;
 static atomic_bool virtual_manual, virtual_counted;
 static void (*virtual_earlier)(void);
+static bool counted_sleeps;
 
 /* Timers that a manual advance runs at one and the same time before it gives up: a fn that always
  * arms itself for now would otherwise hang a test for ever. */
@@ -123,17 +124,24 @@ void clock_virtual_set_manual(void)
     rearm_all_locked();
 }
 
-void clock_virtual_set_counted(void (*earlier)(void))
+void clock_virtual_set_counted(bool sleeps, void (*earlier)(void))
 {
     virtual_earlier = earlier;
+    counted_sleeps = sleeps;
     atomic_store(&virtual_counted, true);
     clock_virtual_set_manual();
+}
+
+bool clock_virtual_counted_sleeps(void)
+{
+    return counted_sleeps;
 }
 
 void clock_virtual_earlier(void)
 {
     if (clock_virtual_is_counted()) {
         virtual_earlier();
+        suspend_time_earlier();
     }
 }
 

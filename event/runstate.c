@@ -5,7 +5,7 @@
  */
 #include "qemu/runstate.h"
 
-#include "event/event.h"
+#include "event/event-internal.h"
 #include "qemu/thread.h"
 
 #define MAX_LISTENERS 16
@@ -169,6 +169,11 @@ static void runstate_set(RunState now)
 {
     RunState old = atomic_exchange(&run_state, now);
 
+    if (now == RUN_STATE_SUSPENDED) {
+        suspend_time_begin();
+    } else if (old == RUN_STATE_SUSPENDED) {
+        suspend_time_end();
+    }
     for (unsigned i = 0; i < n_listeners; i++) {
         listeners[i].fn(listeners[i].opaque, old, now);
     }

@@ -54,7 +54,7 @@ bool tcg_count_init(X86CPU *c, Error **errp)
         return false;
     }
     t->counting = true;
-    clock_virtual_set_counted(timer_is_earlier);
+    clock_virtual_set_counted(accel_icount.sleep, timer_is_earlier);
     t->count->bias = clock_get_ns(CLOCK_TYPE_VIRTUAL);
     return state_log_open(errp);
 }
@@ -89,6 +89,19 @@ void tcg_count_attend(X86CPU *c)
     memory_read_lock();
     t->clock_exact = true;
     if (!atomic_load_explicit(&c->base.halted, memory_order_relaxed)) {
+        t->count->halt_ns = 0;
+    }
+}
+
+void tcg_count_resumed(X86CPU *c)
+{
+    TcgCpu *t = c->tcg;
+
+    if (t->counting) {
+        int64_t passed = clock_get_ns(CLOCK_TYPE_VIRTUAL) - count_now_ns(t);
+
+        /* Else the clock has not come to where this CPU is: it is set when the guest may look. */
+        t->count->bias += MAX(passed, 0);
         t->count->halt_ns = 0;
     }
 }

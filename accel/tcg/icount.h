@@ -23,6 +23,8 @@ void tcg_count_fini(X86CPU *c);
  * says where the engine has to stop next (TcgCpu.count_limit). Memory read lock held.
  */
 void tcg_count_attend(X86CPU *c);
+/* The machine was paused, or suspended to RAM: time may have gone on. */
+void tcg_count_resumed(X86CPU *c);
 /* Instructions retired before i, which is under way. engine.c */
 uint64_t tcg_count_before(const X86CPU *c, const Insn *i);
 /* Halted, with nothing to do. True: time went to the next timer, look again; else wait. */

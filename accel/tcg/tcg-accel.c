@@ -122,6 +122,7 @@ static void tcg_regs_get(CPUState *cpu)
 static void tcg_regs_put(CPUState *cpu)
 {
     tcg_mmu_resync(x86_cpu(cpu));
+    tcg_count_resumed(x86_cpu(cpu));
     atomic_store(&cpu->exit_request, 1);
 }
 

@@ -118,9 +118,12 @@ void clock_virtual_advance_to(int64_t target_ns);
 /*
  * Start-up, a manual clock that one vCPU drives (-icount): only it calls clock_virtual_advance_to(),
  * on its own thread; loops run no virtual timers. earlier is called, with the loop's lock held, by
- * whatever thread arms a virtual timer that is due before all others of its loop: RT_SAFE.
+ * whatever thread arms a virtual timer that is due before all others of its loop: RT_SAFE. While the
+ * machine is suspended to RAM the main loop moves the clock; sleeps: it waits for each timer as long as
+ * the host's clock says.
  */
-void clock_virtual_set_counted(void (*earlier)(void));
+void clock_virtual_set_counted(bool sleeps, void (*earlier)(void));
+bool clock_virtual_counted_sleeps(void);
 /* RT_SAFE. */
 bool clock_virtual_is_counted(void);
 /* Earliest armed virtual timer, INT64_MAX if none. */

@@ -268,7 +268,7 @@ static void test_virtual_counted(void)
     Shot s[2];
     int64_t v;
 
-    clock_virtual_set_counted(count_earlier);
+    clock_virtual_set_counted(false, count_earlier);
     g_assert_true(clock_virtual_is_counted() && clock_virtual_is_manual());
     v = clock_get_ns(CLOCK_TYPE_VIRTUAL);
     for (unsigned i = 0; i < 2; i++) {
