@@ -99,7 +99,9 @@ RAMBlock *ram_block_new(const char *idstr, uint64_t size, uint32_t flags, int fd
     if ((flags & RAM_MERGEABLE) && os_memory_locked() == MEM_LOCK_OFF) {
         madvise(rb->host, rb->size, MADV_MERGEABLE);
     }
-    host_memory_settle(rb->host, rb->size);
+    if (os_memory_locked() == MEM_LOCK_ON) {
+        host_memory_settle(rb->host, rb->size);
+    }
     rb->next = atomic_load(&ram_blocks);
     atomic_store(&ram_blocks, rb);
     return rb;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "qemu/os.h"
 
 uint8_t *host_memory_map(uint64_t size, bool shared, int fd)
 {
@@ -54,7 +53,5 @@ bool host_memory_touch(uint8_t *host, uint64_t size)
 
 void host_memory_settle(void *host, uint64_t size)
 {
-    if (os_memory_locked() == MEM_LOCK_ON) {
-        madvise(host, size, MADV_NOHUGEPAGE);
-    }
+    madvise(host, size, MADV_NOHUGEPAGE);
 }

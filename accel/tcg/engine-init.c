@@ -28,7 +28,7 @@ void *tcg_map(size_t size)
         tcg_unmap(p, size);
         return NULL;
     }
-    if (p) {
+    if (p && os_memory_locked() == MEM_LOCK_ON) {
         host_memory_settle(p, whole);
     }
     return p;

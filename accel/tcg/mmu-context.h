@@ -35,7 +35,7 @@ struct MmuContext {
     uint8_t ready;         /* BIT(mode): its table says that it is empty */
     uint64_t large_filter[LARGE_FILTER / 64]; /* hashes of the large pages that have entries */
     uint16_t fill[TLB_MODES * TLB_ENTRIES];
-    TlbTable table[TLB_MODES];
+    TlbTable *table; /* TLB_MODES of them */
 };
 
 static inline void tlb_entry_clear(TlbEntry *e)

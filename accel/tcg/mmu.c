@@ -400,6 +400,19 @@ static TlbTable *table_of_nothing(void)
     return t;
 }
 
+static size_t tables_size(const struct TcgMmu *m)
+{
+    return sizeof(TlbTable) * TLB_MODES * m->nctx;
+}
+
+static void mmu_free(struct TcgMmu *m)
+{
+    tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
+    tcg_unmap(m->tables, tables_size(m));
+    g_free(m->code);
+    g_free(m);
+}
+
 bool tcg_mmu_init(X86CPU *c, Error **errp)
 {
     struct TcgMmu *m = g_new0(struct TcgMmu, 1);
@@ -408,16 +421,16 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     m->nctx = x86_has(c, X86F_PCID) ? MMU_CONTEXTS : 1;
     m->code = g_new0(CodeSeen, 1);
     m->ctx = tcg_map(sizeof(MmuContext) * m->nctx);
+    m->tables = tcg_map(tables_size(m));
     none = table_of_nothing();
-    if (!m->ctx || !none) {
+    if (!m->ctx || !m->tables || !none) {
         error_setg_errno(errp, errno, "cannot allocate the TLB of CPU %u", c->base.index);
-        tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
-        g_free(m->code);
-        g_free(m);
+        mmu_free(m);
         return false;
     }
     m->none = none->e;
     for (unsigned n = 0; n < m->nctx; n++) {
+        m->ctx[n].table = &m->tables[n * TLB_MODES];
         context_init(&m->ctx[n], m);
     }
     context_set(m, &m->ctx[0]);
@@ -436,7 +449,5 @@ void tcg_mmu_fini(X86CPU *c)
     struct TcgMmu *m = c->tcg->mmu;
 
     c->tcg->mmu = NULL;
-    tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
-    g_free(m->code);
-    g_free(m);
+    mmu_free(m);
 }

@@ -105,6 +105,7 @@ typedef struct MmuContext MmuContext;
 struct TcgMmu {
     MmuContext *ctx, *cur; /* one a PCID in use */
     unsigned nctx;
+    TlbTable *tables; /* of all contexts; apart, so that one that has not run touches none */
     uint32_t age;
     TlbEntry *table[TLB_MODES]; /* of the context of now */
     TlbEntry *none;        /* all vCPUs': with nothing in it, every access goes to the slow half */
