@@ -14,6 +14,7 @@
 #include "chardev/char.h"
 #include "cpus.h"
 #include "event/event.h"
+#include "event/iothread.h"
 #include "hw/device.h"
 #include "hw/machine.h"
 #include "memory/backend.h"
@@ -649,6 +650,7 @@ static void shut_down(void)
     rtcheck_stop();
     monitor_cleanup(); /* before the vCPUs: a command under way may need their threads */
     cpus_quit();
+    iothread_stop_all();
     chardev_cleanup();
     os_report_termination();
     qemu_log_close();

@@ -6,6 +6,7 @@
 #include <glib.h>
 #include <json-c/json.h>
 #include <string.h>
+#include "event/iothread.h"
 #include "accel/cpu.h"
 #include "monitor/internal.h"
 #include "monitor/qapi-util.h"
@@ -96,12 +97,32 @@ char *qmp_ringbuf_read(const char *device, int64_t size, bool has_format, QapiDa
     return text;
 }
 
-/* ---- None of these ---- */
+/* ---- Event threads of the user's ---- */
+
+static void add_iothread(const IOThreadInfo *info, void *opaque)
+{
+    QapiIOThreadInfoArray *a = opaque;
+    QapiIOThreadInfo *out = g_new0(QapiIOThreadInfo, 1);
+
+    out->id = g_strdup(info->id);
+    out->thread_id = info->thread_id;
+    out->poll_max_ns = info->poll_max_ns;
+    out->poll_grow = info->poll_grow;
+    out->poll_shrink = info->poll_shrink;
+    out->aio_max_batch = info->aio_max_batch;
+    a->items = g_renew(QapiIOThreadInfo *, a->items, a->len + 1);
+    a->items[a->len++] = out;
+}
 
 QapiIOThreadInfoArray *qmp_query_iothreads(Error **errp)
 {
-    return g_new0(QapiIOThreadInfoArray, 1);
+    QapiIOThreadInfoArray *a = g_new0(QapiIOThreadInfoArray, 1);
+
+    iothread_foreach(add_iothread, a);
+    return a;
 }
+
+/* ---- None of these ---- */
 
 struct json_object *qmp_query_block(Error **errp)
 {

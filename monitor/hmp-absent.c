@@ -20,7 +20,7 @@ static const char *const of_qemu[] = {
     "snapshot_blkdev_internal", "snapshot_delete_blkdev_internal", "stopcapture", "sum", "sync-profile",
     "trace-event", "trace-file", "watchdog_action", "wavcapture", "x_colo_lost_heartbeat", "info balloon",
     "info block", "info block-jobs", "info blockstats", "info capture", "info cryptodev", "info dirty_rate",
-    "info dump", "info history", "info hotpluggable-cpus", "info iothreads", "info irq", "info memdev",
+    "info dump", "info history", "info hotpluggable-cpus", "info irq", "info memdev",
     "info memory-devices", "info memory_size_summary", "info mice", "info migrate", "info migrate_capabilities",
     "info migrate_parameters", "info network", "info numa", "info opcount", "info profile", "info qdm", "info ramblock",
     "info rdma", "info replay", "info rocker", "info roms", "info sev", "info sgx", "info snapshots", "info spice",

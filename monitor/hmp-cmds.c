@@ -225,6 +225,20 @@ static void hmp_info_chardev(Monitor *mon, const char *args)
     qapi_free_chardev_info_array(a);
 }
 
+static void hmp_info_iothreads(Monitor *mon, const char *args)
+{
+    QapiIOThreadInfoArray *a = qmp_query_iothreads(NULL);
+
+    for (size_t i = 0; i < a->len; i++) {
+        const QapiIOThreadInfo *t = a->items[i];
+
+        monitor_printf(mon, "%s:\n  thread_id=%" PRId64 "\n  poll-max-ns=%" PRId64 "\n  poll-grow=%" PRId64
+                       "\n  poll-shrink=%" PRId64 "\n  aio-max-batch=%" PRId64 "\n", t->id, t->thread_id,
+                       t->poll_max_ns, t->poll_grow, t->poll_shrink, t->aio_max_batch);
+    }
+    qapi_free_io_thread_info_array(a);
+}
+
 static void hmp_info_version(Monitor *mon, const char *args)
 {
     QapiVersionInfo *v = qmp_query_version(NULL);
@@ -272,6 +286,7 @@ const HmpCommand hmp_commands[] = {
     { "info", "[subcommand]", "show what there is to show", hmp_info },
     { "info chardev", "", "show the character devices", hmp_info_chardev },
     { "info cpus", "", "show the CPUs and their threads", hmp_info_cpus },
+    { "info iothreads", "", "show the event threads made by -object iothread", hmp_info_iothreads },
     { "info jit", "", "show the statistics of the translator", hmp_info_jit },
     { "info kvm", "", "show whether KVM is in use", hmp_info_kvm },
     { "info lapic", "[cpu]", "show the state of a CPU's local APIC", hmp_info_lapic },

@@ -82,18 +82,20 @@ class Emulator:
             os.kill(self.pid, signal.SIGKILL)
         self.dir.cleanup()
 
-    def command(self, name):
+    def command(self, name, /, **arguments):
+        """What the command returned; QMP's capabilities are negotiated first."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(20)
             s.connect(self.qmp)
             f = s.makefile('rw', encoding='utf-8', newline='\r\n')
             f.readline()
-            for c in ('qmp_capabilities', name):
-                f.write(json.dumps({'execute': c}) + '\r\n')
+            for c in ({'execute': 'qmp_capabilities'}, {'execute': name, 'arguments': arguments}):
+                f.write(json.dumps(c) + '\r\n')
                 f.flush()
                 while 'return' not in (reply := json.loads(f.readline())):
                     if 'error' in reply:
                         raise AssertionError(reply)
+            return reply['return']
 
 
 def check_classes(pid, main, vcpu, cpus):
@@ -124,6 +126,40 @@ def test_running():
         e.command('cont')
         time.sleep(0.5)
         check_classes(e.pid, ('rr', 30), ('rr', 29), 2)
+
+
+def check_iothreads(e, want, ids):
+    """Each is a thread of the profile in force, and the one that query-iothreads names."""
+    known = {i['thread-id']: i['id'] for i in e.command('query-iothreads')}
+    found = {known.get(tid): (name, (policy, priority)) for name, policy, priority, tid in threads_of(e.pid)
+             if name.startswith('IO ')}
+    if found != {i: (f'IO {i}', want) for i in ids}:
+        raise AssertionError(f'{found}, not {ids} with {want}')
+
+
+def test_iothreads():
+    """Made at the start, while it runs, and in a profile switched to; libvirt gives JSON."""
+    need_realtime()
+    made = ['-object', 'iothread,id=a', '-object', '{"qom-type":"iothread","id":"b","poll-max-ns":0}']
+    with Emulator('-realtime', 'maxprio=50,policy=fifo', '-realtime', 'id=calm,policy=other', *made) as e:
+        check_iothreads(e, ('fifo', 50), ['a', 'b'])
+        e.command('object-add', **{'qom-type': 'iothread', 'id': 'c'})
+        check_iothreads(e, ('fifo', 50), ['a', 'b', 'c'])
+        e.command('realtime-set-profile', name='calm')
+        e.command('object-del', id='a')
+        e.command('object-add', **{'qom-type': 'iothread', 'id': 'd'})
+        check_iothreads(e, ('other', 0), ['b', 'c', 'd'])
+        if [i['poll-max-ns'] for i in e.command('query-iothreads')] != [0, 32768, 32768]:
+            raise AssertionError('poll-max-ns')
+        for bad in ({'id': 'b'}, {'id': 'e', 'poll-grow': -1}, {'id': 'e', 'thread-pool-min': 65}):
+            try:
+                e.command('object-add', **{'qom-type': 'iothread', **bad})
+            except AssertionError as refused:
+                if not any(part in str(refused) for part in ("'b' already", "'-1'", '65 is more')):
+                    raise
+            else:
+                raise AssertionError(f'{bad} was taken')
+        check_iothreads(e, ('other', 0), ['b', 'c', 'd'])
 
 
 def test_without():
