@@ -215,6 +215,11 @@ static void hmp_info_qtree(Monitor *mon, const char *args)
     bus_foreach(print_bus, mon);
 }
 
+/* QEMU prints nothing where there are no drives. */
+static void hmp_info_block(Monitor *mon, const char *args)
+{
+}
+
 static void hmp_info_chardev(Monitor *mon, const char *args)
 {
     QapiChardevInfoArray *a = qmp_query_chardev(NULL);
@@ -284,9 +289,11 @@ const HmpCommand hmp_commands[] = {
     { "help", "[cmd]", "show the commands", hmp_help },
     { "?", "[cmd]", "the same as help", hmp_help },
     { "info", "[subcommand]", "show what there is to show", hmp_info },
+    { "info block", "", "show the drives; this machine has none, so nothing", hmp_info_block },
     { "info chardev", "", "show the character devices", hmp_info_chardev },
     { "info cpus", "", "show the CPUs and their threads", hmp_info_cpus },
     { "info iothreads", "", "show the event threads made by -object iothread", hmp_info_iothreads },
+    { "info irq", "", "count how often interrupt lines rose", hmp_info_irq },
     { "info jit", "", "show the statistics of the translator", hmp_info_jit },
     { "info kvm", "", "show whether KVM is in use", hmp_info_kvm },
     { "info lapic", "[cpu]", "show the state of a CPU's local APIC", hmp_info_lapic },
@@ -303,6 +310,7 @@ const HmpCommand hmp_commands[] = {
       hmp_info_realtime },
     { "info realtime-latency", "[thread]", "the same as info latency", hmp_info_latency },
     { "info registers", "[-a]", "show the registers of a CPU (-a: of all)", hmp_info_registers },
+    { "info roms", "", "show what is put into memory before the guest runs", hmp_info_roms },
 #ifdef CONFIG_RTCHECK
     { "info rtcheck", "", "count the allocations on realtime threads", hmp_info_rtcheck },
 #endif

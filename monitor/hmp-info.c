@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* HMP's info commands about what the guest's hardware is doing: PCI, interrupt chips, the tree. */
 #include <glib.h>
+#include <inttypes.h>
 #include <string.h>
 #include "hw/intc.h"
+#include "hw/machine.h"
 #include "hw/pci.h"
 #include "monitor/internal.h"
 #include "qapi/qapi.h"
@@ -120,6 +122,44 @@ void hmp_info_pic(Monitor *mon, const char *args)
         monitor_puts(mon, text);
     } else {
         monitor_printf(mon, "ioapic: none in this machine, or it %s\n", in_kernel);
+    }
+}
+
+static void print_counts(Monitor *mon, const char *chip, const uint64_t *raised, unsigned lines)
+{
+    monitor_printf(mon, "IRQ statistics for %s:\n", chip);
+    for (unsigned i = 0; i < lines; i++) {
+        if (raised[i]) {
+            monitor_printf(mon, "%2u: %" PRIu64 "\n", i, raised[i]);
+        }
+    }
+}
+
+/* In QEMU's form. Chips in the kernel count for themselves, in nobody's sight. */
+void hmp_info_irq(Monitor *mon, const char *args)
+{
+    uint64_t raised[MAX(IOAPIC_PINS, PIC_LINES)];
+
+    if (ioapic_counts(raised)) {
+        print_counts(mon, "ioapic", raised, IOAPIC_PINS);
+    }
+    if (pic_counts(raised)) {
+        print_counts(mon, "isa-i8259", raised, PIC_LINES);
+    }
+}
+
+/* ---- info roms ---- */
+
+static void print_blob(void *opaque, uint64_t addr, uint64_t size, bool rom, const char *name)
+{
+    monitor_printf(opaque, "addr=%016" PRIx64 " size=0x%06" PRIx64 " mem=%s name=\"%s\"\n", addr, size,
+                   rom ? "rom" : "ram", name);
+}
+
+void hmp_info_roms(Monitor *mon, const char *args)
+{
+    if (current_machine->blobs) {
+        current_machine->blobs(print_blob, mon);
     }
 }
 

@@ -159,6 +159,8 @@ void hmp_unknown(Monitor *mon, const char *command, const char *lists);
 void hmp_info(Monitor *mon, const char *args);
 void hmp_info_pci(Monitor *mon, const char *args);
 void hmp_info_pic(Monitor *mon, const char *args);
+void hmp_info_irq(Monitor *mon, const char *args);
+void hmp_info_roms(Monitor *mon, const char *args);
 void hmp_info_lapic(Monitor *mon, const char *args);
 void hmp_info_qom_tree(Monitor *mon, const char *args);
 

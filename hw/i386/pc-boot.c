@@ -275,6 +275,25 @@ static void write_image(const BootImage *img)
     }
 }
 
+void pc_boot_blobs(const PcState *pc, MachineBlobFn *fn, void *opaque)
+{
+    if (!pc->boot.format) {
+        return;
+    }
+    for (guint i = 0; i < pc->boot.blobs->len; i++) {
+        const BootBlob *b = &g_array_index(pc->boot.blobs, BootBlob, i);
+
+        fn(opaque, b->addr, b->len, false, b->what);
+    }
+    if (pc->pm) {
+        fn(opaque, RSDP_ADDR, boot_acpi.rsdp->len, false, "ACPI RSDP");
+        fn(opaque, TABLES_ADDR, boot_acpi.tables->len, false, "ACPI tables");
+    }
+    fn(opaque, SMBIOS_ADDR, sizeof(boot_anchor), false, "SMBIOS anchor");
+    fn(opaque, SMBIOS_TABLE, boot_smbios->len, false, "SMBIOS tables");
+    fn(opaque, STUB_ADDR, sizeof(stubs), false, "real-mode vectors");
+}
+
 static void boot_reset(void *opaque)
 {
     PcState *pc = opaque;

@@ -49,6 +49,8 @@ bool pc_fw_cfg_init(PcState *pc, Error **errp);
 
 /* pc-boot.c: direct kernel boot: what firmware would have set up, at each reset. */
 bool pc_boot_init(PcState *pc, Error **errp);
+/* MachineType.blobs, of a kernel that is booted directly. */
+void pc_boot_blobs(const PcState *pc, MachineBlobFn *fn, void *opaque);
 /* Tables of this machine, for firmware and for direct boot. The caller frees them. */
 struct AcpiTables;
 void pc_acpi_build(PcState *pc, struct AcpiTables *t);

@@ -251,6 +251,14 @@ static bool pc_init(const MachineConfig *cfg, Error **errp)
     return pc_boot_init(pc, errp) && pc_fw_cfg_init(pc, errp);
 }
 
+static void pc_blobs(MachineBlobFn *fn, void *opaque)
+{
+    if (the_pc.bios) {
+        fn(opaque, 4 * GiB - the_pc.bios->size, the_pc.bios->size, true, "firmware");
+    }
+    pc_boot_blobs(&the_pc, fn, opaque);
+}
+
 const MachineType machine_pc = {
     .name = "pc-i440fx-7.2",
     .alias = "pc",
@@ -262,4 +270,5 @@ const MachineType machine_pc = {
     .default_ram_size = 128 * MiB,
     .min_ram_size = MiB,
     .init = pc_init,
+    .blobs = pc_blobs,
 };

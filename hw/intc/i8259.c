@@ -34,10 +34,11 @@ typedef struct PicChip {
 
 typedef struct PicState {
     DeviceState dev;
-    /* Guards chip[] and the order of calls of output. Rank above DEVICE: devices raise lines
+    /* Guards chip[], raised[] and the order of calls of output. Rank above DEVICE: devices raise lines
      * under their own lock. */
     QemuMutex lock;
     PicChip chip[2]; /* master, slave */
+    uint64_t raised[PIC_LINES]; /* for info irq; since the program began */
     atomic_bool output_level;
     IrqLine output;
     IrqLine in_tap;
@@ -121,6 +122,7 @@ void pic_set_irq(unsigned n, int level)
     }
     QEMU_LOCK_GUARD(&s->lock);
     irq_tap(&s->in_tap, (int)n, level);
+    s->raised[n] += level && !(s->chip[n >> 3].lines & BIT(n & 7));
     chip_set_line(&s->chip[n >> 3], n & 7, level);
     pic_update(s);
 }
@@ -487,6 +489,16 @@ static const DeviceType pic_type = {
 DEVICE_TYPE(pic_type);
 
 /* ---- For people ---- */
+
+bool pic_counts(uint64_t *raised)
+{
+    if (!the_pic) {
+        return false;
+    }
+    QEMU_LOCK_GUARD(&the_pic->lock);
+    memcpy(raised, the_pic->raised, sizeof(the_pic->raised));
+    return true;
+}
 
 bool pic_describe(char *buf, size_t len)
 {

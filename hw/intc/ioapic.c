@@ -27,10 +27,11 @@ enum { MODE_FIXED, MODE_LOWEST };
 
 typedef struct IoapicState {
     DeviceState dev;
-    /* Guards rte, lines, select and id. */
+    /* Guards rte, lines, select, id and raised. */
     QemuMutex lock;
     uint64_t rte[IOAPIC_PINS];
     uint32_t lines; /* level of each input */
+    uint64_t raised[IOAPIC_PINS]; /* for info irq; since the program began */
     uint8_t select;
     uint8_t id;
     void (*route_hook)(unsigned pin, bool valid, uint64_t addr, uint32_t data);
@@ -84,6 +85,7 @@ static void set_pin(IoapicState *s, unsigned pin, int level)
         return;
     }
     s->lines |= BIT(pin);
+    s->raised[pin] += rises;
     if (rte_is_level(s->rte[pin])) {
         ioapic_service_level(s, pin);
     } else if (rises && !(s->rte[pin] & RTE_MASKED)) {
@@ -328,6 +330,16 @@ static const DeviceType ioapic_type = {
 DEVICE_TYPE(ioapic_type);
 
 /* ---- For people ---- */
+
+bool ioapic_counts(uint64_t *raised)
+{
+    if (!the_ioapic) {
+        return false;
+    }
+    QEMU_LOCK_GUARD(&the_ioapic->lock);
+    memcpy(raised, the_ioapic->raised, sizeof(the_ioapic->raised));
+    return true;
+}
 
 bool ioapic_describe(char *buf, size_t len)
 {

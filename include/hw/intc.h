@@ -25,6 +25,9 @@ int pic_ack(void);
 
 /* Text for `info pic`; HELPER_ONLY. False: there is none here. */
 bool pic_describe(char *buf, size_t len);
+/* How often each of the PIC_LINES inputs rose; HELPER_ONLY. False: there is none here. */
+#define PIC_LINES 16
+bool pic_counts(uint64_t *raised);
 
 /* ---- I/O APIC 82093AA, version 0x20, type "ioapic" ---- */
 
@@ -48,6 +51,8 @@ bool ioapic_route(unsigned pin, uint64_t *addr, uint32_t *data);
 
 /* Text for `info pic`; HELPER_ONLY. False: there is none here. */
 bool ioapic_describe(char *buf, size_t len);
+/* The same of its IOAPIC_PINS. */
+bool ioapic_counts(uint64_t *raised);
 
 /* ---- Local APICs and the chip made of all three ---- */
 

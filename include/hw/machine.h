@@ -34,6 +34,8 @@ typedef struct MachineConfig {
     bool rtc_driftfix_slew;
 } MachineConfig;
 
+typedef void MachineBlobFn(void *opaque, uint64_t addr, uint64_t size, bool rom, const char *name);
+
 typedef struct MachineType {
     const char *name;  /* canonical, e.g. "pc-i440fx-7.2" */
     const char *alias; /* "pc" */
@@ -50,6 +52,8 @@ typedef struct MachineType {
      * handler.
      */
     bool (*init)(const MachineConfig *cfg, Error **errp);
+    /* Optional, HELPER_ONLY. Tells what the board puts into memory, or has there as ROM. */
+    void (*blobs)(MachineBlobFn *fn, void *opaque);
 } MachineType;
 
 extern const MachineType machine_pc, machine_none;

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The human monitor's help and info commands: what they show is what the hardware was told."""
 import os
+import re
 import sys
 import tempfile
 import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
-from guest import Guest, main, skip  # noqa: E402
+from guest import Guest, kernel, main, skip  # noqa: E402
 from qtest import QTest  # noqa: E402
 
 
@@ -65,6 +66,34 @@ def info_pic():
         text = hmp(q, 'info pic')
         assert 'pin 9  0x030000000000a9e1 dest=3 vec=225 active-lo level lowest logical\n' in text, text
         assert text.count('masked') == 23
+
+
+def info_irq():
+    with QTest(qmp=True) as q:
+        first = hmp(q, 'info irq')
+        assert first.split() == 'IRQ statistics for ioapic: IRQ statistics for isa-i8259:'.split(), first
+        for _ in range(3):
+            q.outb(0x43, 0x30)  # channel 0, mode 0: each count raises line 0 once
+            q.outb(0x40, 100)
+            q.outb(0x40, 0)
+            q.step(1000000)
+        text = hmp(q, 'info irq')
+        assert '\n 0: 3\n' in text.split('isa-i8259')[1], text
+        assert '\n 2: 3\n' in text.split('isa-i8259')[0], text
+
+
+def info_block_and_roms():
+    with idle() as g:
+        assert hmp(g, 'info block') == ''
+        m = re.fullmatch(r'addr=00000000(\w{8}) size=0x(\w{6}) mem=rom name="firmware"\n', hmp(g, 'info roms'))
+        assert m and int(m[1], 16) + int(m[2], 16) == 1 << 32, hmp(g, 'info roms')
+    with Guest('-machine', 'none', '-accel', 'tcg', '-display', 'none', '-nodefaults', qmp=True) as g:
+        assert hmp(g, 'info roms') == '' and hmp(g, 'info irq') == ''
+    with Guest('-accel', 'tcg', '-display', 'none', '-nodefaults', '-S', '-kernel', kernel('cloud'), qmp=True) as g:
+        text = hmp(g, 'info roms')
+        for line in text.splitlines():
+            assert re.fullmatch(r'addr=[0-9a-f]{16} size=0x[0-9a-f]{6,} mem=ram name=".+"', line), line
+        assert 'name="the kernel"' in text and 'ACPI RSDP' in text and 'firmware' not in text, text
 
 
 def info_lapic():
@@ -186,11 +215,11 @@ def the_log_is_switched():
 def nothing_is_refused_in_silence():
     with idle() as g:
         assert 'not in suspended state' in hmp(g, 'system_wakeup')
-        for line in ('info block', 'info network', 'info usb', 'savevm x', 'i /b 0x80',
-                     'migrate_cancel', 'info roms'):
+        for line in ('info migrate', 'info network', 'info usb', 'savevm x', 'i /b 0x80',
+                     'migrate_cancel', 'info usbhost'):
             text = hmp(g, line)
             assert text.startswith('Error: QEMU has') and 'not yet' in text, (line, text)
         assert hmp(g, 'info mem') == hmp(g, 'info tlb') == 'PG disabled\n'
 
 
-main(nmi_reaches_the_guest, keys_reach_the_keyboard, print_computes, the_log_is_switched, nothing_is_refused_in_silence, info_and_help_list, info_pci, info_pic, info_lapic, chips_in_the_kernel_are_told, info_qom_tree)
+main(nmi_reaches_the_guest, keys_reach_the_keyboard, print_computes, the_log_is_switched, nothing_is_refused_in_silence, info_and_help_list, info_pci, info_pic, info_irq, info_block_and_roms, info_lapic, chips_in_the_kernel_are_told, info_qom_tree)
