@@ -77,6 +77,14 @@ void emit_alu_imm(Emit *e, bool w, unsigned ext, unsigned rm, int32_t imm)
 {
     bool small = imm == (int8_t)imm;
 
+    if (!small && rm == H_AX) {
+        if (w) {
+            e8(e, 0x48);
+        }
+        e8(e, (uint8_t)(ext << 3 | 5));
+        e32(e, (uint32_t)imm);
+        return;
+    }
     emit_rr(e, &(Op){ .w = w, .opcode = small ? 0x83 : 0x81, .imm = imm, .imm_len = small ? 1 : 4 },
             ext, rm);
 }
@@ -97,6 +105,12 @@ void emit_lea(Emit *e, bool w, unsigned reg, unsigned base, unsigned index, unsi
     const Op op = { .w = w, .opcode = 0x8d };
     unsigned x = index == H_NONE ? 4 : index, b = base == H_NONE ? 5 : base;
 
+    if (index == H_NONE && base != H_NONE && disp == 0) {
+        if (!w || reg != base) {
+            emit_op_rr(e, w, 0x8b, reg, base);
+        }
+        return;
+    }
     if (index == H_NONE && base != H_NONE && (base & 7) != H_SP) {
         emit_rm(e, &op, reg, base, disp);
         return;

@@ -71,7 +71,7 @@ void emit_op_rm(Emit *e, bool w, uint8_t opcode, unsigned reg, unsigned base, in
 void emit_alu_imm(Emit *e, bool w, unsigned ext, unsigned rm, int32_t imm);
 void emit_alu_mem_imm8(Emit *e, bool w, unsigned ext, unsigned base, int32_t disp, int8_t imm);
 void emit_shift_imm(Emit *e, bool w, unsigned ext, unsigned rm, uint8_t count);
-/* LEA reg, [base + index << scale + disp]; base or index may be H_NONE. */
+/* LEA reg, [base + index << scale + disp], or MOV; base or index may be H_NONE. */
 void emit_lea(Emit *e, bool w, unsigned reg, unsigned base, unsigned index, unsigned scale,
               int32_t disp);
 static inline void emit_mov_rr(Emit *e, unsigned dst, unsigned src)

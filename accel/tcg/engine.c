@@ -538,9 +538,9 @@ static void counted_block(X86CPU *c, TcgBlock *b, JitLink **link)
             block_heat(c, b);
         }
         if (b->jit && (likely(!b->cross) || jit_stamp_cross(c, b))) {
-            c->accel_area[AREA_BUDGET] = t->count_limit - t->icount;
+            *jit_area(c, AREA_BUDGET) = t->count_limit - t->icount;
             run_translated(c, b, link);
-            t->icount = t->count_limit - c->accel_area[AREA_BUDGET];
+            t->icount = t->count_limit - *jit_area(c, AREA_BUDGET);
             return;
         }
     }

@@ -139,11 +139,10 @@ void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
     JitStub *second = NULL;
     Emit *e = &x->e;
 
-    emit_mov32_rr(e, H_DX, H_CX);
-    emit_shift_imm(e, false, 5, H_DX, 12);
-    emit_op_rr(e, false, 0x33, H_DX, H_CX);
-    emit_alu_imm(e, false, 4, H_DX, (1 << (JIT_JUMP_BITS - 1)) - 1);
-    emit_shift_imm(e, false, 4, H_DX, 6);
+    /* jit_jump_at() */
+    emit_rr(e, &(Op){ .opcode = 0x69, .imm = JIT_JUMP_FACTOR, .imm_len = 4 }, H_DX, H_CX);
+    emit_shift_imm(e, false, 5, H_DX, JIT_JUMP_SHIFT);
+    emit_alu_imm(e, false, 4, H_DX, -JIT_JUMP_SET);
     emit_op_rm(e, true, 0x03, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_JUMP));
     emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
     /* The whole of RIP is compared, so what is not canonical never matches. */
@@ -206,11 +205,19 @@ static void exit_guarded(JitCtx *x, unsigned n, uint64_t rip)
     l->guard_imm = e->p - 4;
     l->guard_rel = emit_jcc(e, CC_NZ, NULL);
     exit_link(x, n, rip, emit_jmp(e, NULL));
+}
+
+/* Where a guarded exit leads in another epoch. */
+static void guard_else_emit(JitCtx *x, unsigned n)
+{
+    JitLink *l = &x->jb->exit[n];
+    Emit *e = &x->e;
+
     l->guard_else = emit_here(e);
     emit_mov_imm(e, H_AX, (uintptr_t)&l->budget);
     emit_rm(e, &(Op){ .opcode = 0x80, .imm = 1, .imm_len = 1 }, 5, H_AX, 0);
-    x->exit_again_rel[n] = emit_jcc(e, CC_Z, NULL);
-    emit_mov_imm(e, H_CX, rip);
+    emit_jcc(e, CC_Z, l->stub);
+    emit_mov_imm(e, H_CX, x->exit_rip[n]);
     jit_exit_rcx(x, NULL, 0);
 }
 
@@ -261,7 +268,6 @@ static void exit_stub_emit(JitCtx *x, unsigned n)
     emit_patch(e, l->rel, l->stub);
     if (l->guard_rel) {
         emit_patch(e, l->guard_rel, l->stub);
-        emit_patch(e, x->exit_again_rel[n], l->stub);
     }
     if (x->jb->shadow) {
         emit_rm(e, &(Op){ .opcode = 0xc6, .imm = 1, .imm_len = 1 }, 0, JIT_CPU, JIT_OFF(int_shadow));
@@ -270,6 +276,9 @@ static void exit_stub_emit(JitCtx *x, unsigned n)
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
     emit_mov_imm(e, H_AX, (uintptr_t)l);
     emit_jmp(e, x->j->leave);
+    if (l->guard_rel) {
+        guard_else_emit(x, n);
+    }
 }
 
 void jit_exit_stubs_emit(JitCtx *x)

@@ -13,7 +13,7 @@
 
 JitJump *jit_jump_set(Jit *j, uint64_t rip)
 {
-    return &j->jump[2 * (((uint32_t)rip ^ (uint32_t)rip >> 12) & ((1u << (JIT_JUMP_BITS - 1)) - 1))];
+    return (JitJump *)((uint8_t *)j->jump + jit_jump_at(rip));
 }
 
 /* Numbers of epochs will be used again. Rare: after millions of flushes, or many modes. */
@@ -68,7 +68,7 @@ uint64_t jit_epoch(X86CPU *c)
 /* -icount: an instruction in the interpreter begins; the whole block was counted at its entry. */
 static void counted_begin(X86CPU *c)
 {
-    c->tcg->icount = c->tcg->count_limit - c->accel_area[AREA_BUDGET];
+    c->tcg->icount = c->tcg->count_limit - *jit_area(c, AREA_BUDGET);
 }
 
 /* It ended. Those behind it in the block are not counted if they will not be executed; if it made
@@ -80,7 +80,7 @@ static bool counted_end(X86CPU *c, const TcgBlock *tb, unsigned index, bool goes
     if (!goes_on && !restarts) {
         t->icount -= tb->n - 1 - index;
     }
-    c->accel_area[AREA_BUDGET] = t->count_limit - t->icount;
+    *jit_area(c, AREA_BUDGET) = t->count_limit - t->icount;
     return goes_on;
 }
 
@@ -118,7 +118,7 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
         t->csr_live = true;
     }
     /* STAC, CLAC and POPF choose another table. */
-    c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
+    *jit_area(c, AREA_TLB) = (uintptr_t)t->tlb;
     goes_on = !((what & JIT_CALL_X87) && !t->x87_live && !jit_x87_load(c)) &&
               c->rip == tcg_insn_rip(c, &one[1]);
     return unlikely(t->counting) ? counted_end(c, tb, index, goes_on, t->icount != before) : goes_on;
@@ -136,10 +136,10 @@ static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
     if (atomic_load_explicit(&c->base.exit_request, memory_order_relaxed)) {
         return NULL;
     }
-    c->accel_area[AREA_EPOCH] = jit_epoch(c);
+    *jit_area(c, AREA_EPOCH) = jit_epoch(c);
     set = jit_jump_set(c->tcg->jit, c->rip);
     for (unsigned way = 0; way < 2; way++) {
-        if (set[way].rip == c->rip && set[way].epoch == c->accel_area[AREA_EPOCH]) {
+        if (set[way].rip == c->rip && set[way].epoch == *jit_area(c, AREA_EPOCH)) {
             return set[way].code;
         }
     }
@@ -214,7 +214,7 @@ static void emit_pop(Emit *e, unsigned r)
 
 static void emit_call_c(Emit *e, void *fn)
 {
-    emit_mov_rr(e, H_DI, JIT_CPU);
+    emit_lea(e, true, H_DI, JIT_CPU, H_NONE, 0, -JIT_CPU_AT);
     emit_mov_imm(e, H_AX, (uintptr_t)fn);
     emit_rr(e, &(Op){ .opcode = 0xff }, 2, H_AX);
 }
@@ -226,7 +226,7 @@ static void common_enter(Jit *j, Emit *e)
         emit_push(e, saved[i]);
     }
     emit_alu_imm(e, true, 5, H_SP, 8);
-    emit_mov_rr(e, JIT_CPU, H_DI);
+    emit_lea(e, true, JIT_CPU, H_DI, H_NONE, 0, JIT_CPU_AT);
     emit_mov_rr(e, H_AX, H_SI);
     registers_move(e, false);
     emit_rr(e, &(Op){ .opcode = 0xff }, 4, H_AX);
@@ -334,8 +334,8 @@ JitLink *jit_run(X86CPU *c, TcgBlock *tb, const uint8_t *entry)
 {
     TcgCpu *t = c->tcg;
 
-    c->accel_area[AREA_TLB] = (uintptr_t)t->tlb;
-    c->accel_area[AREA_EPOCH] = jit_epoch(c);
+    *jit_area(c, AREA_TLB) = (uintptr_t)t->tlb;
+    *jit_area(c, AREA_EPOCH) = jit_epoch(c);
     t->jit->stat.entries++;
     return t->jit->enter(c, entry);
 }

@@ -24,9 +24,9 @@ void tcg_x87_home_slow(X86CPU *c)
 
     __asm__ volatile("fxsave64 %0; fninit" : "+m"(*x));
     x->rsvd = 0;
-    x->fop = (uint16_t)c->accel_area[AREA_FOP];
-    x->fip = c->accel_area[AREA_FIP];
-    x->fdp = c->accel_area[AREA_FDP];
+    x->fop = (uint16_t)*jit_area(c, AREA_FOP);
+    x->fip = *jit_area(c, AREA_FIP);
+    x->fdp = *jit_area(c, AREA_FDP);
     c->tcg->x87_live = false;
 }
 
@@ -51,9 +51,9 @@ bool jit_x87_load(X86CPU *c)
                      : "m"(*x)
                      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
                        "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
-    c->accel_area[AREA_FOP] = x->fop;
-    c->accel_area[AREA_FIP] = x->fip;
-    c->accel_area[AREA_FDP] = x->fdp;
+    *jit_area(c, AREA_FOP) = x->fop;
+    *jit_area(c, AREA_FIP) = x->fip;
+    *jit_area(c, AREA_FDP) = x->fdp;
     c->tcg->x87_live = true;
     return true;
 }

@@ -331,7 +331,7 @@ bool jit_init(X86CPU *c, Error **errp)
         return false;
     }
     j->one[1].fn = tcg_insn_end;
-    c->accel_area[AREA_JUMP] = (uintptr_t)j->jump;
+    *jit_area(c, AREA_JUMP) = (uintptr_t)j->jump;
     size = jit_common_emit(j);
     if (qemu_loglevel_mask(LOG_OUT_ASM)) {
         tcg_log_code(c, "common code", j->rx, size);

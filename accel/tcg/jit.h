@@ -20,13 +20,18 @@
 #include "accel/jit-stats.h"
 
 
-/* Host registers while translated code runs. RAX, RCX, RDX are scratch, RSP is the host's stack. */
-#define JIT_CPU H_BP /* X86CPU * */
+/*
+ * Host registers while translated code runs. RAX, RCX, RDX are scratch, RSP is the host's stack. RBP points
+ * into X86CPU so that what is wanted most has displacements of one byte: from the exit request, the last member
+ * of CPUState, to the general registers.
+ */
+#define JIT_CPU    H_BP
+#define JIT_CPU_AT ((int32_t)offsetof(X86CPU, regs))
 
-/* Slots of X86CPU.accel_area, which translated code reaches with one displacement. */
-enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_TARGET, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
-       AREA_GROUP, AREA_GROUP_TLB = AREA_GROUP + 8,
-       AREA_BUDGET = AREA_GROUP_TLB + 8 /* -icount: instructions until the engine must stop */ };
+/* Slots of X86CPU.accel_near and, behind these, of X86CPU.accel_area. */
+enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_GROUP, AREA_GROUP_TLB = AREA_GROUP + 8,
+       AREA_TARGET = AREA_GROUP_TLB + 8, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
+       AREA_BUDGET /* -icount: instructions until the engine must stop */ };
 #define JIT_GROUPS 8 /* alive at once in a block */
 
 typedef struct JitPart {
@@ -89,6 +94,16 @@ typedef struct JitJump {
 #define JIT_MNEMONICS     (ZYDIS_MNEMONIC_MAX_VALUE + 1)
 
 #define JIT_JUMP_BITS 14
+/* Where the set for rip begins: a multiplicative hash, of which the upper bits are best. */
+#define JIT_JUMP_SET    ((int32_t)(2 * sizeof(JitJump)))
+#define JIT_JUMP_FACTOR 0x61c88647
+#define JIT_JUMP_SHIFT  (32 - (JIT_JUMP_BITS - 1) - 6)
+static inline uint32_t jit_jump_at(uint64_t rip)
+{
+    return ((uint32_t)rip * JIT_JUMP_FACTOR) >> JIT_JUMP_SHIFT & (uint32_t)-JIT_JUMP_SET;
+}
+_Static_assert(sizeof(JitJump) == 32, "JIT_JUMP_SHIFT");
+
 /* Blocks there are headers for: as many as fill the cache, up to what one of 16 MiB has. */
 #define JIT_BLOCK_MEAN 512
 #define JIT_BLOCKS_MAX (1u << 17)
@@ -168,7 +183,6 @@ typedef struct JitCtx {
     unsigned interpreted;      /* instructions left to the interpreter */
     uint64_t exit_rip[2];
     unsigned exit_live[2];     /* flags wanted there */
-    uint8_t *exit_again_rel[2]; /* guarded exits: to be linked anew */
     uint8_t *csr_rel, *x87_rel;
     const uint8_t *csr_resume, *x87_resume;
     unsigned nstub;
@@ -239,9 +253,17 @@ static inline unsigned jit_live_after(const JitCtx *x)
 
 /* Host register of guest register g; H_NONE: it lives in memory. */
 extern const uint8_t jit_reg[16];
-#define JIT_OFF(field)  ((int32_t)offsetof(X86CPU, field))
-#define JIT_OFF_REG(g)  ((int32_t)(offsetof(X86CPU, regs) + 8 * (g)))
-#define JIT_OFF_AREA(n) ((int32_t)(offsetof(X86CPU, accel_area) + 8 * (n)))
+/* Displacements from JIT_CPU. */
+#define JIT_OFF(field)  ((int32_t)offsetof(X86CPU, field) - JIT_CPU_AT)
+#define JIT_OFF_REG(g)  (JIT_OFF(regs) + 8 * (int32_t)(g))
+#define JIT_OFF_AREA(n) ((n) < X86_ACCEL_NEAR ? JIT_OFF(accel_near) + 8 * (int32_t)(n) \
+                                              : JIT_OFF(accel_area) + 8 * ((int32_t)(n) - X86_ACCEL_NEAR))
+_Static_assert(JIT_OFF(base.exit_request) >= -128 && JIT_OFF_REG(15) <= 127, "displacements of one byte");
+
+static inline uint64_t *jit_area(X86CPU *c, unsigned n)
+{
+    return n < X86_ACCEL_NEAR ? &c->accel_near[n] : &c->accel_area[n - X86_ACCEL_NEAR];
+}
 
 /* jit-block.c */
 /* Our own code is about to change EFLAGS: what is wanted of them goes to memory. */

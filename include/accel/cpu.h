@@ -58,8 +58,6 @@ typedef struct CPUState {
     void *irqchip;    /* owned by the interrupt chip: the local APIC */
     EventWord event;
     EventWord control; /* CPU_REQ_CONTROL bits; what a parked vCPU sleeps on */
-    /* Polled at every block entry; not 0 when event or control may hold bits. */
-    _Atomic uint32_t exit_request;
     _Atomic uint8_t sipi_vector;
     /* NMIs requested and not taken yet: one may be in service and one more wait. Counted before
      * CPU_REQ_NMI is set. */
@@ -70,6 +68,11 @@ typedef struct CPUState {
     void *local_timer; /* the host timer of cpu_local_timer_arm(), private to cpus.c */
     struct CpuWork *work;   /* run_on_cpu(), guarded by cpus.c's lock */
     CpuLook look;           /* its own thread only */
+    /*
+     * Polled at every block entry; not 0 when event or control may hold bits. The last member: translated
+     * code reaches it, and what follows CPUState, with short displacements.
+     */
+    _Atomic uint32_t exit_request;
 } CPUState;
 
 /* Table of the vCPUs; a slot is NULL if there is none. cpu_count() is the number present. */

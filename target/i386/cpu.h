@@ -136,10 +136,20 @@ typedef enum FeatureWord {
 struct X86CPUModel;
 struct TcgCpu; /* accel/tcg: TLB, decoded blocks */
 
+#define X86_ACCEL_NEAR 14
+
 typedef struct X86CPU {
     CPUState base; /* first */
 
     /* ---- architectural state ---- */
+    /*
+     * The arithmetic flags as LAHF and SETO leave them in AX: bits 15..8 = SF ZF 0 AF 0 PF 1 CF,
+     * bits 7..0 = OF (0 or 1).
+     */
+    uint32_t cc;
+    uint8_t cpl;
+    /* Private to the accelerator: what translated code wants most; the rest is in accel_area. */
+    uint64_t accel_near[X86_ACCEL_NEAR];
     uint64_t regs[17]; /* regs[16] is always 0: "no register" in an address */
     uint64_t rip;
     /*
@@ -147,12 +157,6 @@ typedef struct X86CPU {
      * x86_get_rflags()/x86_set_rflags() for the whole.
      */
     uint64_t rflags;
-    /*
-     * The arithmetic flags as LAHF and SETO leave them in AX: bits 15..8 = SF ZF 0 AF 0 PF 1 CF,
-     * bits 7..0 = OF (0 or 1).
-     */
-    uint32_t cc;
-    uint8_t cpl;
     SegmentCache seg[R_SEG_COUNT], ldt, tr;
     TableReg gdt, idt;
     uint64_t cr0, cr2, cr3, cr4;
@@ -197,8 +201,7 @@ typedef struct X86CPU {
     uint32_t nr_sockets, nr_dies, nr_cores, nr_threads;
 
     struct TcgCpu *tcg;
-    /* Private to the accelerator: what translated code must reach with one displacement. */
-    uint64_t accel_area[25];
+    uint64_t accel_area[16];
 } X86CPU;
 
 static inline X86CPU *x86_cpu(CPUState *cpu)
