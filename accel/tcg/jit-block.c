@@ -269,7 +269,7 @@ static void granule_test(Emit *e, int32_t n)
     emit_rr(e, &(Op){ .w = true, .map = 1, .opcode = 0xa3 }, H_DX, H_AX);
 }
 
-/* RCX: host address, RDX: the page's bitmap of granules that hold code. */
+/* RCX: host address, RAX: the page's bitmap of granules that hold code. */
 static void stub_emit_code_hit(JitCtx *x, JitStub *s)
 {
     Emit *e = &x->e;
@@ -277,13 +277,14 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
 
     emit_patch(e, s->rel[0], emit_here(e));
     if (s->neutral) {
-        emit_mov_rr(e, H_CX, H_AX);
+        emit_mov_rr(e, H_CX, H_DX);
+        emit_mov_rr(e, H_DX, H_AX);
         jit_flags_store(e);
     }
     if (s->disp) {
         emit_lea(e, true, H_CX, H_CX, H_NONE, 0, s->disp);
     }
-    emit_ld(e, H_AX, H_DX, 0);
+    emit_ld(e, H_AX, s->neutral ? H_DX : H_AX, 0);
     granule_test(e, 0);
     hit = emit_jcc(e, CC_C, NULL);
     granule_test(e, s->size - 1);
@@ -496,6 +497,8 @@ static bool block_emit(JitCtx *x)
             jit_stub_probe_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_WAY) {
             jit_stub_way_emit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_STACK) {
+            jit_stub_stack_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_JUMP) {
             jit_stub_jump_emit(x, &x->stub[i]);
         } else {

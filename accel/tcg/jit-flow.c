@@ -201,8 +201,7 @@ static void call_store_check(JitCtx *x, int32_t disp, uint64_t target)
     Emit *e = &x->e;
     uint8_t *clean;
 
-    emit_ld(e, H_DX, H_AX, offsetof(TlbEntry, code_map));
-    emit_alu_mem_imm8(e, true, 7, H_DX, 0, 0);
+    emit_alu_mem_imm8(e, true, 7, H_AX, 0, 0);
     clean = emit_jcc(e, CC_Z, NULL);
     if (target) {
         emit_mov_imm(e, H_AX, target);

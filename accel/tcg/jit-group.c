@@ -12,7 +12,7 @@
  */
 #include "accel/tcg/jit.h"
 
-#define GROUP_RANGE 512 /* bytes; the more, the likelier the range crosses a page */
+#define GROUP_RANGE JIT_STACK_LONG /* bytes; the more, the likelier the range crosses a page */
 
 typedef struct Group {
     bool used;

@@ -67,8 +67,11 @@ static void probe_where(JitCtx *x, int32_t lo, int32_t hi)
     emit_alu_imm(e, true, 4, H_DX, (int32_t)TARGET_PAGE_MASK);
 }
 
-/* jit_probe() for the bytes from RCX + lo to RCX + hi - 1, all in one page; RCX is the address ea. */
-static void probe_range(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
+/*
+ * For the bytes from RCX + lo to RCX + hi - 1, all in one page; RCX is the address ea and becomes the host's.
+ * RAX: TLB entry, RDX: page of ea + lo.
+ */
+static void probe_entry(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
 {
     int32_t tag = write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag);
     Emit *e = &x->e;
@@ -90,6 +93,14 @@ static void probe_range(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32
     way->resume = emit_here(e);
 }
 
+static void probe_range(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
+{
+    probe_entry(x, s, ea, lo, hi, write);
+    if (write) {
+        emit_ld(&x->e, H_AX, H_AX, offsetof(TlbEntry, code_map));
+    }
+}
+
 /* The second entry of the set: RAX is the first, RCX the address, RDX its page. */
 void jit_stub_way_emit(JitCtx *x, JitStub *s)
 {
@@ -107,6 +118,51 @@ void jit_probe(JitCtx *x, JitStub *s, const Insn *ea, unsigned size, unsigned ac
 {
     probe_range(x, s, ea, 0, (int32_t)size, access & MEM_WRITE);
 }
+
+/* ---- The stack ---- */
+
+/* Nearly all of these are in the page of the one before. */
+static bool is_stack(const JitCtx *x, const Insn *ea, int32_t lo)
+{
+    return jit_is64(x) && ea->asz == ASZ_64 && ea->base == R_RSP && ea->index == R_ZERO &&
+           !(ea->flags & (INSN_SEGBASE | INSN_SEGCHECK)) && ea->disp + lo == (int32_t)(ea->disp + lo);
+}
+
+/* RCX = host address of ea + lo, RAX = code map if write. */
+static void probe_stack(JitCtx *x, JitStub *miss, const Insn *ea, int32_t lo, int32_t hi, bool write)
+{
+    unsigned limit = hi - lo <= JIT_STACK_SHORT ? AREA_STACK_SHORT : AREA_STACK_LONG;
+    JitStub *s = jit_stub(x, STUB_STACK);
+    Emit *e = &x->e;
+
+    s->miss = miss;
+    s->disp = (int32_t)ea->disp + lo;
+    s->range = (uint16_t)(hi - lo);
+    s->write = write;
+    emit_lea(e, true, H_CX, jit_reg[R_RSP], H_NONE, 0, s->disp);
+    emit_op_rm(e, true, 0x2b, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_PAGE));
+    emit_op_rm(e, true, 0x3b, H_CX, JIT_CPU, JIT_OFF_AREA(limit));
+    jit_stub_jcc(x, s, CC_NC);
+    emit_op_rm(e, true, 0x03, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_HOST));
+    s->resume = emit_here(e);
+    if (write) {
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_MAP));
+    }
+}
+
+void jit_stub_stack_emit(JitCtx *x, JitStub *s)
+{
+    const Insn ea = jit_stack_address(x, s->disp);
+    Emit *e = &x->e;
+
+    jit_stub_begin(x, s);
+    jit_ea(x, &ea);
+    probe_entry(x, s->miss, &ea, 0, s->range, s->write);
+    emit_call(e, x->j->stack_fill);
+    emit_jmp(e, s->resume);
+}
+
+/* ---- What an instruction wants ---- */
 
 static bool access_fits(const JitAccess *m, const JitWant *w)
 {
@@ -132,7 +188,7 @@ static JitStub *stub_probe(JitCtx *x, JitStub **miss, StubKind kind)
 }
 
 /* MOV RCX, [slot], and out of line if it is empty. EFLAGS that are wanted stay. */
-static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m)
+static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m, int32_t disp)
 {
     Emit *e = &x->e;
     bool keep = x->live[x->index] && x->s.flags == FLAGS_HOST;
@@ -140,7 +196,7 @@ static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m)
 
     emit_ld(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
     if (w->access & MEM_WRITE) {
-        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_TLB + m->slot));
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
     }
     s = stub_probe(x, &miss, w->kind);
     if (keep) {
@@ -156,9 +212,15 @@ static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m)
         emit_op_rr(e, true, 0x85, H_CX, H_CX);
         jit_stub_jcc(x, s, CC_Z);
     }
-    s->disp = m->off;
+    s->disp = disp;
     s->resume = emit_here(e);
     return miss;
+}
+
+/* From what the slot holds to the leader's address. */
+static int32_t lead_disp(const JitCtx *x, const JitAccess *lead)
+{
+    return is_stack(x, &lead->ea, lead->lo) ? -lead->lo : 0;
 }
 
 /* The leader's probe; what its followers want goes to their slots. */
@@ -167,12 +229,17 @@ static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
     Emit *e = &x->e;
     JitStub *miss, *s = stub_probe(x, &miss, w->kind);
 
-    jit_ea(x, w->ea);
-    probe_range(x, s, w->ea, m->lo, m->hi, m->probe_write);
+    if (is_stack(x, &m->ea, m->lo)) {
+        probe_stack(x, s, &m->ea, m->lo, m->hi, m->probe_write);
+    } else {
+        jit_ea(x, w->ea);
+        probe_range(x, s, w->ea, m->lo, m->hi, m->probe_write);
+    }
     emit_st(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
     if (m->leads_writes) {
-        emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_TLB + m->slot));
+        emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
     }
+    s->disp = lead_disp(x, m);
     s->resume = emit_here(e);
     m->done = true;
     return miss;
@@ -203,10 +270,16 @@ void jit_stub_probe_emit(JitCtx *x, JitStub *s)
     emit_jmp(e, s->resume);
 }
 
-/* TEST CL, align - 1 */
-static void align_check(JitCtx *x, JitStub *s, unsigned align)
+/* TEST CL, align - 1, or the same of RCX + disp. */
+static void align_check(JitCtx *x, JitStub *s, unsigned align, int32_t disp)
 {
-    emit_rr(&x->e, &(Op){ .opcode = 0xf6, .imm = align - 1, .imm_len = 1 }, 0, H_CX);
+    unsigned r = H_CX;
+
+    if (disp & (int32_t)(align - 1)) {
+        r = H_DX;
+        emit_lea(&x->e, false, r, H_CX, H_NONE, 0, disp);
+    }
+    emit_rr(&x->e, &(Op){ .opcode = 0xf6, .imm = align - 1, .imm_len = 1 }, 0, r);
     jit_stub_jcc(x, s, CC_NZ);
     x->mem[x->index].aligned = (uint8_t)align;
 }
@@ -218,12 +291,16 @@ JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
 
     *disp = 0;
     if (mem_follows(x, w)) {
-        *disp = m->off;
-        return probe_follow(x, w, m);
+        *disp = m->off + lead_disp(x, &x->mem[m->leader]);
+        return probe_follow(x, w, m, *disp);
     }
     jit_flags_clobber(x, x->live[x->index]);
     if (m->leads && access_fits(m, w)) {
         s = probe_lead(x, w, m);
+        *disp = lead_disp(x, m);
+    } else if (is_stack(x, w->ea, 0)) {
+        s = jit_stub(x, w->kind);
+        probe_stack(x, s, w->ea, 0, (int32_t)w->size, w->access & MEM_WRITE);
     } else {
         s = jit_stub(x, w->kind);
         jit_ea(x, w->ea);
@@ -231,19 +308,19 @@ JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
     }
     if (w->align > 1) {
         /* In a page the host's address is aligned as the guest's is. */
-        align_check(x, s, w->align);
+        align_check(x, s, w->align, *disp);
     }
     return s;
 }
 
-/* MOV RCX, [code map]; JRCXZ over; JMP stub: EFLAGS stay as they are. */
+/* RDX = RCX; MOV RCX, [code map]; JRCXZ over; JMP stub: EFLAGS stay as they are. */
 static JitStub *store_check_neutral(JitCtx *x)
 {
     Emit *e = &x->e;
     JitStub *s;
 
-    emit_mov_rr(e, H_AX, H_CX);
-    emit_ld(e, H_CX, H_DX, 0);
+    emit_mov_rr(e, H_DX, H_CX);
+    emit_ld(e, H_CX, H_AX, 0);
     e8(e, 0xe3);
     e8(e, 5);
     s = jit_stub(x, STUB_CODE_HIT);
@@ -257,12 +334,11 @@ void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
     Emit *e = &x->e;
     JitStub *s;
 
-    emit_ld(e, H_DX, H_AX, offsetof(TlbEntry, code_map));
     if (jit_live_after(x) && x->s.flags == FLAGS_HOST) {
         s = store_check_neutral(x);
     } else {
         jit_flags_clobber(x, jit_live_after(x));
-        emit_alu_mem_imm8(e, true, 7, H_DX, 0, 0);
+        emit_alu_mem_imm8(e, true, 7, H_AX, 0, 0);
         s = jit_stub(x, STUB_CODE_HIT);
         jit_stub_jcc(x, s, CC_NZ);
     }

@@ -63,6 +63,30 @@ uint64_t jit_epoch(X86CPU *c)
     return version << 4 | mode;
 }
 
+/* ---- The stack's page ---- */
+
+#define STACK_LIMIT(range) ((int32_t)TARGET_PAGE_SIZE - (range) + 1)
+
+/*
+ * Before translated code goes on after C, which may have changed the TLB: the table, and, as it is now, the
+ * page RSP points into.
+ */
+static void tlb_to_area(X86CPU *c)
+{
+    uint64_t page = c->regs[R_RSP] & TARGET_PAGE_MASK;
+    const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(page)];
+    bool ok;
+
+    e += e->wtag != page;
+    ok = e->wtag == page && e->rtag == page;
+    *jit_area(c, AREA_TLB) = (uintptr_t)c->tcg->tlb;
+    *jit_area(c, AREA_STACK_PAGE) = page;
+    *jit_area(c, AREA_STACK_HOST) = page + e->addend;
+    *jit_area(c, AREA_STACK_MAP) = (uintptr_t)e->code_map;
+    *jit_area(c, AREA_STACK_SHORT) = ok ? STACK_LIMIT(JIT_STACK_SHORT) : 0;
+    *jit_area(c, AREA_STACK_LONG) = ok ? STACK_LIMIT(JIT_STACK_LONG) : 0;
+}
+
 /* ---- What translated code calls ---- */
 
 /* -icount: an instruction in the interpreter begins; the whole block was counted at its entry. */
@@ -117,8 +141,7 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
         host_setcsr(c->mxcsr);
         t->csr_live = true;
     }
-    /* STAC, CLAC and POPF choose another table. */
-    *jit_area(c, AREA_TLB) = (uintptr_t)t->tlb;
+    tlb_to_area(c); /* STAC, CLAC and POPF choose another table */
     goes_on = !((what & JIT_CALL_X87) && !t->x87_live && !jit_x87_load(c)) &&
               c->rip == tcg_insn_rip(c, &one[1]);
     return unlikely(t->counting) ? counted_end(c, tb, index, goes_on, t->icount != before) : goes_on;
@@ -292,6 +315,33 @@ static void common_interp_last(Jit *j, Emit *e, const uint8_t *tail)
     emit_jmp(e, tail);
 }
 
+/*
+ * The page's entry becomes the stack's if it may be read and written; the code map is set either way, for
+ * the store under way.
+ */
+static void common_stack_fill(Jit *j, Emit *e)
+{
+    uint8_t *no[2];
+
+    j->stack_fill = emit_here(e);
+    emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_PAGE));
+    emit_st_imm32(e, JIT_CPU, JIT_OFF_AREA(AREA_STACK_SHORT), 0);
+    emit_st_imm32(e, JIT_CPU, JIT_OFF_AREA(AREA_STACK_LONG), 0);
+    emit_op_rm(e, true, 0x3b, H_DX, H_AX, offsetof(TlbEntry, rtag));
+    no[0] = emit_jcc(e, CC_NZ, NULL);
+    emit_op_rm(e, true, 0x3b, H_DX, H_AX, offsetof(TlbEntry, wtag));
+    no[1] = emit_jcc(e, CC_NZ, NULL);
+    emit_op_rm(e, true, 0x03, H_DX, H_AX, offsetof(TlbEntry, addend));
+    emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_HOST));
+    emit_st_imm32(e, JIT_CPU, JIT_OFF_AREA(AREA_STACK_SHORT), STACK_LIMIT(JIT_STACK_SHORT));
+    emit_st_imm32(e, JIT_CPU, JIT_OFF_AREA(AREA_STACK_LONG), STACK_LIMIT(JIT_STACK_LONG));
+    emit_patch(e, no[0], emit_here(e));
+    emit_patch(e, no[1], emit_here(e));
+    emit_ld(e, H_DX, H_AX, offsetof(TlbEntry, code_map));
+    emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_MAP));
+    e8(e, 0xc3);
+}
+
 static void common_jump_second(Jit *j, Emit *e)
 {
     const int32_t at = sizeof(JitJump);
@@ -316,6 +366,7 @@ size_t jit_common_emit(Jit *j)
     j->x87_enter = common_call(&e, (void *)jit_x87_enter, tail);
     common_interp_last(j, &e, tail);
     common_jump_second(j, &e);
+    common_stack_fill(j, &e);
     j->code_hit = emit_here(&e);
     registers_move(&e, true);
     emit_mov_rr(&e, H_SI, H_CX);
@@ -334,7 +385,7 @@ JitLink *jit_run(X86CPU *c, TcgBlock *tb, const uint8_t *entry)
 {
     TcgCpu *t = c->tcg;
 
-    *jit_area(c, AREA_TLB) = (uintptr_t)t->tlb;
+    tlb_to_area(c);
     *jit_area(c, AREA_EPOCH) = jit_epoch(c);
     t->jit->stat.entries++;
     return t->jit->enter(c, entry);

@@ -29,8 +29,11 @@
 #define JIT_CPU_AT ((int32_t)offsetof(X86CPU, regs))
 
 /* Slots of X86CPU.accel_near and, behind these, of X86CPU.accel_area. */
-enum { AREA_TLB, AREA_JUMP, AREA_EPOCH, AREA_GROUP, AREA_GROUP_TLB = AREA_GROUP + 8,
-       AREA_TARGET = AREA_GROUP_TLB + 8, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
+enum { AREA_TLB, AREA_JUMP, AREA_EPOCH,
+       /* The stack's page, its host address and code map, and where in it accesses may begin: short, long. */
+       AREA_STACK_PAGE, AREA_STACK_HOST, AREA_STACK_MAP, AREA_STACK_SHORT, AREA_STACK_LONG,
+       AREA_GROUP, AREA_GROUP_MAP = AREA_GROUP + 8,
+       AREA_TARGET = AREA_GROUP_MAP + 8, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
        AREA_BUDGET /* -icount: instructions until the engine must stop */ };
 #define JIT_GROUPS 8 /* alive at once in a block */
 
@@ -135,6 +138,7 @@ typedef struct JitState {
 typedef enum StubKind {
     STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT, STUB_PROBE,
     STUB_WAY,  /* the second entry of the TLB's set */
+    STUB_STACK, /* the TLB, for what is not in AREA_STACK_PAGE */
     STUB_JUMP, /* the second entry of the jump cache's */
 } StubKind;
 typedef struct JitStub {
@@ -143,10 +147,12 @@ typedef struct JitStub {
     uint8_t nrel;
     uint8_t index;       /* of the instruction */
     uint8_t size;        /* STUB_CODE_HIT: bytes stored */
-    int32_t disp;        /* STUB_CODE_HIT: where, from RCX (RAX if neutral) */
+    int32_t disp;        /* STUB_CODE_HIT: where, from RCX (RDX if neutral) */
+    uint16_t range;      /* STUB_STACK: bytes from RSP + disp */
+    bool write;          /* STUB_STACK */
     bool neutral;        /* STUB_CODE_HIT: EFLAGS hold flags that are wanted */
     JitState before, after;
-    struct JitStub *miss; /* STUB_PROBE, STUB_WAY, STUB_JUMP: where to go then */
+    struct JitStub *miss; /* STUB_PROBE, _WAY, _STACK, _JUMP: where to go then */
     const uint8_t *at;   /* where it is, once it is emitted */
     const uint8_t *resume;
 } JitStub;
@@ -215,6 +221,7 @@ struct Jit {
     const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
     const uint8_t *jump_second;  /* RCX: RIP, RAX: epoch, RDX: first entry of a set that has it not */
+    const uint8_t *stack_fill;   /* RAX: TLB entry of the stack's page RDX; clobbers RDX */
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
     const uint8_t *x87_enter;    /* the same */
     Insn one[2];                 /* the instruction under interpretation, and an end record */
@@ -327,8 +334,8 @@ void jit_ea(JitCtx *x, const Insn *i);
 /* The same in another register. */
 void jit_ea_to(JitCtx *x, const Insn *i, unsigned to);
 /*
- * RCX: linear address (that of ea) -> host address; RAX: TLB entry. Misses go to the stub. Clobbers RDX and
- * flags.
+ * RCX: linear address (that of ea) -> host address; to write, RAX: the page's code map. Misses go to the
+ * stub. Clobbers RAX, RDX and flags.
  */
 void jit_probe(JitCtx *x, JitStub *s, const Insn *ea, unsigned size, unsigned access);
 
@@ -340,13 +347,13 @@ typedef struct JitWant {
     StubKind kind;
 } JitWant;
 /*
- * Makes the operand's host address RCX + *disp, and, to store, RAX the TLB entry. Returns the stub of
+ * Makes the operand's host address RCX + *disp, and, to store, RAX its page's code map. Returns the stub of
  * the slow case. EFLAGS are clobbered, and saved first if they are wanted, unless the access follows.
  * Clobbers RDX.
  */
 JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp);
 /*
- * After a store of size bytes to [RCX + disp], with RAX still the TLB entry: leaves the block if code
+ * After a store of size bytes to [RCX + disp], with RAX still the code map: leaves the block if code
  * was hit. The last thing an instruction does. Clobbers RAX, RCX, RDX; EFLAGS that are wanted stay
  * or are saved.
  */
@@ -363,6 +370,7 @@ void jit_groups_forget(JitCtx *x, uint8_t span);
 /* Out-of-line part of jit_mem(). */
 void jit_stub_probe_emit(JitCtx *x, JitStub *s);
 void jit_stub_way_emit(JitCtx *x, JitStub *s);
+void jit_stub_stack_emit(JitCtx *x, JitStub *s);
 
 /* jit-insn.c, jit-high.c, jit-flow.c, jit-simd.c: true if the instruction was translated. */
 bool jit_integer(JitCtx *x);
@@ -392,6 +400,12 @@ bool jit_x87_load(X86CPU *c);
 JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);
 
 /* ---- jit-run.c ---- */
+/*
+ * An access of up to so many bytes may begin anywhere in AREA_STACK_PAGE but where it might cross the
+ * page's end; nowhere if the slots hold 0.
+ */
+#define JIT_STACK_SHORT 64
+#define JIT_STACK_LONG  512
 #define JIT_HEAD_ROOM 4096 /* bytes for common code */
 size_t jit_common_emit(Jit *j); /* its length */
 /* The two entries of the jump cache that may be for rip. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Addresses that an instruction may not have: not aligned, not canonical, and code over a page's end of
- * which the second page is missing, not executable, or another one.
+ * which the second page is missing, not executable, or another one. The stack over a page's end.
  */
 #include "faults.h"
 
@@ -335,6 +335,82 @@ static void split_changes(void)
     tlb_flush();
 }
 
+/* ---- The stack over a page's end ---- */
+
+SNIPPET(stack_use, "push %rax; push %rcx; mov 8(%rsp), %rdx; pop %rbx; pop %r8;"
+                   "mov %rax, -300(%rsp); mov -300(%rsp), %r9; mov %rcx, 90(%rsp); mov 90(%rsp), %r10;"
+                   "mov %rsp, %r11; sub $2000, %rsp; push %rax; pop %r12; mov %r11, %rsp; mov -8(%rsp), %r13");
+SNIPPET(pop_then_push, "pop %rcx; mov %rsp, %rbx; mov %rbx, %rsp; push %rax");
+
+/* What is behind the 8 bytes at lin, while MIDDLE leads to UPPER's page. */
+static u64 behind(u64 lin)
+{
+    u64 v = 0;
+
+    for (unsigned i = 8; i-- > 0;) {
+        u64 at = lin + i;
+
+        v = v << 8 | *(volatile u8 *)(at >= (u64)MIDDLE && at < (u64)UPPER ? at + 4096 : at);
+    }
+    return v;
+}
+
+/* Two pages whose neighbours in memory are others, any alignment, and each time another one of both. */
+static void stack_pages(void)
+{
+    u64 *pte = pte_of((u64)MIDDLE), good = *pte, other = *pte_of((u64)UPPER);
+
+    *pte = other;
+    tlb_flush();
+    for (unsigned n = 0; n < 1400; n++) {
+        Regs r = plain_regs();
+        u64 sp = (u64)MIDDLE - 350 + n * 373 % 701;
+
+        arena_fill(n & 1);
+        r.rax = 0x0102030405060708 + n;
+        r.rcx = 0x1122334455667788 + n;
+        r.rsp = sp;
+        run_at(stack_use_code, &r);
+        check_of("vector", "stack over a page's end", (u64)seen.vector, ~0ull);
+        check_of("loads of RAX", "stack over a page's end",
+                 (r.rdx ^ r.rax) | (r.r8 ^ r.rax) | (r.r9 ^ r.rax) | (r.r12 ^ r.rax) | (r.r13 ^ r.rax), 0);
+        check_of("loads of RCX", "stack over a page's end", (r.rbx ^ r.rcx) | (r.r10 ^ r.rcx), 0);
+        check_of("pushed first", "stack over a page's end", behind(sp - 8), r.rax);
+        check_of("pushed second", "stack over a page's end", behind(sp - 16), r.rcx);
+        check_of("stored below", "stack over a page's end", behind(sp - 300), r.rax);
+        check_of("stored above", "stack over a page's end", behind(sp + 90), r.rcx);
+    }
+    *pte = good;
+    tlb_flush();
+}
+
+/* A page of the stack that may be read only. */
+static void stack_read_only(void)
+{
+    u64 *pte = pte_of((u64)MIDDLE), good = *pte, cr0;
+
+    __asm__ volatile("mov %%cr0, %0" : "=r"(cr0));
+    __asm__ volatile("mov %0, %%cr0" : : "r"(cr0 | 0x10000) : "memory");
+    for (unsigned n = 0; n < 4 * ROUNDS; n++) {
+        bool allowed = n % 7 == 0;
+        Regs r = plain_regs();
+
+        *pte = allowed ? good : good & ~2ull;
+        tlb_flush();
+        r.rsp = (u64)MIDDLE + 64;
+        run_at(pop_then_push_code, &r);
+        check_of("vector", "push to a read-only page", (u64)seen.vector, allowed ? ~0ull : 14);
+        if (!allowed) {
+            check_of("error code", "push to a read-only page", seen.regs.error, 3);
+            check_of("CR2", "push to a read-only page", seen.cr2, (u64)MIDDLE + 64);
+            check_of("RSP", "push to a read-only page", seen.regs.rsp, (u64)MIDDLE + 72);
+        }
+    }
+    *pte = good;
+    tlb_flush();
+    __asm__ volatile("mov %0, %%cr0" : : "r"(cr0) : "memory");
+}
+
 void test_main(void)
 {
     faults_init();
@@ -345,4 +421,6 @@ void test_main(void)
     into_the_hole();
     split_code();
     split_changes();
+    stack_pages();
+    stack_read_only();
 }
