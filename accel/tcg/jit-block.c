@@ -2,9 +2,9 @@
 /*
  * Translation of one block: flags and where they are, stubs, entry.
  *
- * Between blocks the arithmetic flags are in X86CPU.cc and vector registers in X86CPU.ymm; inside a
- * block they move to the host's registers when an instruction wants them there. A backward pass says
- * which flags are still wanted at each place, so that most of our own compares need save nothing.
+ * Between blocks the arithmetic flags are in X86CPU.cc; inside a block they move to the host's EFLAGS when an
+ * instruction wants them there. A backward pass says which flags are still wanted at each place, so that most
+ * of our own compares need save nothing.
  */
 #include <glib.h>
 #include "accel/tcg/jit.h"
@@ -232,12 +232,12 @@ static void interp_arguments(JitCtx *x, unsigned index, unsigned slow)
 void jit_interp_inline(JitCtx *x)
 {
     jit_flags_save(x);
-    jit_xmm_spill(x, x->s.dirty);
     jit_x87_note(x, &x->s);
     interp_arguments(x, x->index, 0);
     emit_call(&x->e, x->j->interp_one);
     jit_groups_forget(x, x->mem[x->index].span);
     x->s = (JitState){ .flags = FLAGS_MEM };
+    jit_vectors_again(x, x->index + 1);
 }
 
 static void stub_emit(JitCtx *x, JitStub *s)
@@ -245,7 +245,6 @@ static void stub_emit(JitCtx *x, JitStub *s)
     Emit *e = &x->e;
 
     jit_stub_begin(x, s);
-    jit_xmm_spill(x, s->before.dirty);
     jit_x87_note(x, &s->before);
     interp_arguments(x, s->index, JIT_CALL_SLOW);
     if (s->kind == STUB_INTERP_END) {
@@ -254,7 +253,7 @@ static void stub_emit(JitCtx *x, JitStub *s)
     }
     emit_call(e, x->j->interp_one);
     jit_groups_forget(x, x->mem[s->index].span);
-    jit_xmm_load(x, s->after.xmm);
+    jit_vectors_again(x, s->index + 1u);
     if (s->after.flags & FLAGS_HOST) {
         jit_flags_load(e);
     }
@@ -295,7 +294,6 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
     emit_jmp(e, s->resume);
     emit_patch(e, hit, emit_here(e));
     emit_patch(e, hit2, emit_here(e));
-    jit_xmm_spill(x, s->before.dirty);
     jit_x87_note(x, &s->before);
     emit_mov_imm(e, H_AX,
                  jit_rip(x, x->tb->rip + x->tb->insn[s->index].off + x->tb->insn[s->index].len));
@@ -354,21 +352,23 @@ static void entry_emit(JitCtx *x)
     x->jb->gen_imm = e->p - 4;
     x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
     x->jb->inner = emit_here(e);
-    x->jb->bare = !x->tb->cross && !x->csr && !x->x87;
+    x->jb->bare = !x->tb->cross && !x->vectors && !x->x87;
     if (x->tb->cross) {
         entry_cross_emit(x);
-    }
-    if (x->csr) {
-        emit_mov_imm(e, H_AX, (uintptr_t)&x->c->tcg->csr_live);
-        emit_rm(e, &(Op){ .opcode = 0x80, .imm = 0, .imm_len = 1 }, 7, H_AX, 0);
-        x->csr_rel = emit_jcc(e, CC_Z, NULL);
-        x->csr_resume = emit_here(e);
     }
     if (x->x87) {
         emit_mov_imm(e, H_AX, (uintptr_t)&x->c->tcg->x87_live);
         emit_rm(e, &(Op){ .opcode = 0x80, .imm = 0, .imm_len = 1 }, 7, H_AX, 0);
         x->x87_rel = emit_jcc(e, CC_Z, NULL);
         x->x87_resume = emit_here(e);
+    }
+    if (x->vectors) { /* last: the others call C */
+        uint8_t want = x->csr ? VECTORS_LIVE_CSR : VECTORS_LIVE;
+
+        emit_rm(e, &(Op){ .opcode = 0x80, .imm = want, .imm_len = 1 }, 7, JIT_CPU,
+                JIT_OFF(accel_vectors));
+        x->vectors_rel = emit_jcc(e, CC_C, NULL);
+        x->vectors_resume = emit_here(e);
     }
     entry_count_emit(x);
 }
@@ -385,6 +385,26 @@ static void entry_call_emit(JitCtx *x, uint8_t *rel, const uint8_t *routine, con
     emit_jmp(e, resume);
 }
 
+/* MXCSR is not live, or vectors are not: live vectors with a live MXCSR would have been noted. */
+static void entry_vectors_emit(JitCtx *x)
+{
+    Emit *e = &x->e;
+    uint8_t *live;
+
+    emit_patch(e, x->vectors_rel, emit_here(e));
+    if (x->csr) {
+        emit_mov_imm(e, H_AX, (uintptr_t)&x->c->tcg->csr_live);
+        emit_rm(e, &(Op){ .opcode = 0x80, .imm = 0, .imm_len = 1 }, 7, H_AX, 0);
+        live = emit_jcc(e, CC_NZ, NULL);
+        emit_mov_imm(e, H_AX, x->tb->rip);
+        emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
+        emit_call(e, x->j->csr_enter);
+        emit_patch(e, live, emit_here(e));
+    }
+    emit_call(e, x->j->vectors_load);
+    emit_jmp(e, x->vectors_resume);
+}
+
 static void entry_stubs_emit(JitCtx *x)
 {
     Emit *e = &x->e;
@@ -396,8 +416,8 @@ static void entry_stubs_emit(JitCtx *x)
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
     emit_op_rr(e, false, 0x31, H_AX, H_AX);
     emit_jmp(e, x->j->leave);
-    if (x->csr) {
-        entry_call_emit(x, x->csr_rel, x->j->csr_enter, x->csr_resume);
+    if (x->vectors) {
+        entry_vectors_emit(x);
     }
     if (x->x87) {
         entry_call_emit(x, x->x87_rel, x->j->x87_enter, x->x87_resume);
@@ -452,8 +472,8 @@ static bool decode_again(JitCtx *x)
                                                  x->op[i]))) {
             memset(&x->zi[i], 0, sizeof(x->zi[i]));
         }
-        x->wide |= jit_simd_is_wide(x, i);
-        x->csr |= jit_simd_wants_csr(&x->zi[i], x->op[i]);
+        x->csr |= jit_simd_wants_csr(x, i);
+        x->vectors = jit_simd_wants_vectors(x, i) ? i + 1 : x->vectors;
         x->x87 |= jit_x87_wants(x, i) || jit_mmx_wants(x, i);
     }
     return true;
@@ -482,7 +502,7 @@ static bool block_emit(JitCtx *x)
     }
     if (!x->ended) {
         x->index = x->n - 1;
-        jit_settle_vectors(x);
+        jit_x87_note(x, &x->s);
         jit_exit_direct(x, 0, jit_rip(x, x->tb->rip + x->tb->len));
     }
     part_end(x, 0);

@@ -10,17 +10,10 @@
 
 #define PEEK_INSNS 8
 
-void jit_settle_vectors(JitCtx *x)
-{
-    jit_xmm_spill(x, x->s.dirty);
-    x->s.dirty = 0;
-    jit_x87_note(x, &x->s);
-}
-
 void jit_settle(JitCtx *x)
 {
     jit_flags_save(x);
-    jit_settle_vectors(x);
+    jit_x87_note(x, &x->s);
 }
 
 static bool same_page(const JitCtx *x, uint64_t rip)

@@ -31,7 +31,7 @@ static bool jcc(JitCtx *x)
         return false;
     }
     jit_flags_need(x);
-    jit_settle_vectors(x);
+    jit_x87_note(x, &x->s);
     jit_exit_jcc(x, condition(x), branch_target(x), next_rip(x));
     return true;
 }
@@ -41,7 +41,7 @@ static bool jmp_direct(JitCtx *x)
     if (rip_is_cut(x)) {
         return false;
     }
-    jit_settle_vectors(x);
+    jit_x87_note(x, &x->s);
     jit_exit_direct(x, 0, branch_target(x));
     return true;
 }
@@ -290,7 +290,7 @@ static bool call_direct(JitCtx *x)
     if (x->exit_live[0]) {
         jit_flags_save(x);
     }
-    jit_settle_vectors(x);
+    jit_x87_note(x, &x->s);
     x->s.flags = FLAGS_MEM;
     disp = push_return(x);
     call_store_check(x, disp, branch_target(x));

@@ -264,6 +264,7 @@ static const uint8_t *common_leave(Jit *j, Emit *e)
     emit_st(e, H_CX, JIT_CPU, JIT_OFF(rip));
     emit_op_rr(e, false, 0x31, H_AX, H_AX);
     j->leave = emit_here(e);
+    jit_vectors_leave(j, e);
     registers_move(e, true);
     tail = emit_here(e);
     emit_alu_imm(e, true, 0, H_SP, 8);
@@ -275,11 +276,12 @@ static const uint8_t *common_leave(Jit *j, Emit *e)
 }
 
 /* Called by translated code; goes back to it if fn returns true, else leaves. */
-static const uint8_t *common_call(Emit *e, void *fn, const uint8_t *tail)
+static const uint8_t *common_call(const Jit *j, Emit *e, void *fn, const uint8_t *tail)
 {
     const uint8_t *entry = emit_here(e);
     uint8_t *out;
 
+    jit_vectors_leave(j, e);
     registers_move(e, true);
     emit_mov_rr(e, H_SI, H_DX);
     emit_mov32_rr(e, H_DX, H_AX);
@@ -303,6 +305,7 @@ static void common_interp_last(Jit *j, Emit *e, const uint8_t *tail)
     uint8_t *out;
 
     j->interp_last = emit_here(e);
+    jit_vectors_leave(j, e);
     registers_move(e, true);
     emit_mov_rr(e, H_SI, H_DX);
     emit_mov32_rr(e, H_DX, H_AX);
@@ -354,20 +357,22 @@ static void common_jump_second(Jit *j, Emit *e)
     emit_jmp_mem(e, H_DX, at + (int32_t)offsetof(JitJump, code));
 }
 
-size_t jit_common_emit(Jit *j)
+size_t jit_common_emit(Jit *j, const X86CPU *c)
 {
     Emit e = { .p = j->rw, .end = j->rw + JIT_HEAD_ROOM, .rx = j->rx - j->rw };
     const uint8_t *tail;
 
+    jit_vectors_common_emit(j, &e, c);
     common_enter(j, &e);
     tail = common_leave(j, &e);
-    j->interp_one = common_call(&e, (void *)jit_interp, tail);
-    j->csr_enter = common_call(&e, (void *)jit_csr_enter, tail);
-    j->x87_enter = common_call(&e, (void *)jit_x87_enter, tail);
+    j->interp_one = common_call(j, &e, (void *)jit_interp, tail);
+    j->csr_enter = common_call(j, &e, (void *)jit_csr_enter, tail);
+    j->x87_enter = common_call(j, &e, (void *)jit_x87_enter, tail);
     common_interp_last(j, &e, tail);
     common_jump_second(j, &e);
     common_stack_fill(j, &e);
     j->code_hit = emit_here(&e);
+    jit_vectors_leave(j, &e);
     registers_move(&e, true);
     emit_mov_rr(&e, H_SI, H_CX);
     emit_call_c(&e, (void *)jit_code_hit);

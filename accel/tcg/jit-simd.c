@@ -1,42 +1,119 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Vector instructions: vector registers have the same numbers in guest and host, so only
- * general-purpose and memory operands are renamed.
+ * general-purpose and memory operands are renamed. Where they are between blocks: X86CPU.accel_vectors.
  */
 #include "accel/tcg/jit.h"
 #include "accel/tcg/simd.h"
+#include "target/i386/cpuid.h"
 
-static void xmm_move(JitCtx *x, unsigned n, bool store)
+/* ---- To the host's registers and back ---- */
+
+/* VMOVUPS or MOVUPS, host register n: X86CPU.ymm[n], or bytes in it from by. */
+static void vector_move(Emit *e, bool store, bool vex, bool whole, unsigned n, int32_t by)
 {
-    /* VMOVUPS ymm or MOVUPS xmm, to or from X86CPU.ymm[n]. */
-    Op op = { .map = 1, .opcode = store ? 0x11 : 0x10, .vex = x->wide, .vl = 1 };
-
-    emit_rm(&x->e, &op, n, JIT_CPU, JIT_OFF(ymm) + 32 * (int32_t)n);
+    emit_rm(e, &(Op){ .map = 1, .opcode = store ? 0x11 : 0x10, .vex = vex, .vl = whole }, n, JIT_CPU,
+            JIT_OFF(ymm) + 32 * (int32_t)n + by);
 }
 
-void jit_xmm_spill(JitCtx *x, uint16_t mask)
+/* ZF: all upper halves are zero. */
+static void uppers_test(Emit *e)
 {
+    Op vpor = { .map = 1, .opcode = 0xeb, .vex = true, .pp = 1 };
+
     for (unsigned n = 0; n < 16; n++) {
-        if (mask & (1u << n)) {
-            xmm_move(x, n, true);
+        if (n < 4) {
+            vector_move(e, false, true, false, n, 16);
+        } else {
+            vpor.vvvv = n & 3;
+            emit_rm(e, &vpor, n & 3, JIT_CPU, JIT_OFF(ymm) + 32 * (int32_t)n + 16);
         }
     }
-    if (x->wide && x->s.xmm) {
-        /* VZEROUPPER: host code uses SSE. */
-        e8(&x->e, 0xc5);
-        e8(&x->e, 0xf8);
-        e8(&x->e, 0x77);
+    vpor.vvvv = 0;
+    for (unsigned n = 1; n < 4; n++) {
+        emit_rr(e, &vpor, 0, n);
+    }
+    emit_rr(e, &(Op){ .map = 2, .opcode = 0x17, .vex = true, .pp = 1 }, 0, 0); /* VPTEST */
+}
+
+static void vectors_move(Emit *e, bool store, bool vex, bool whole)
+{
+    for (unsigned n = 0; n < 16; n++) {
+        vector_move(e, store, vex, whole, n, 0);
     }
 }
 
-void jit_xmm_load(JitCtx *x, uint16_t mask)
+static void emit_vzeroupper(Emit *e)
 {
-    for (unsigned n = 0; n < 16; n++) {
-        if (mask & (1u << n)) {
-            xmm_move(x, n, false);
-        }
+    e8(e, 0xc5);
+    e8(e, 0xf8);
+    e8(e, 0x77);
+}
+
+/*
+ * Upper halves that are all zero are not loaded: with a host that takes them for zero, SSE instructions
+ * run at full speed (elsewhere each of them waits for what its destination held before).
+ */
+static void vectors_load_emit(Jit *j, Emit *e, const X86CPU *c, bool avx)
+{
+    uint8_t *whole = NULL, *done;
+
+    j->vectors_load = emit_here(e);
+    if (avx) {
+        uppers_test(e);
+        whole = emit_jcc(e, CC_NZ, NULL);
+    }
+    vectors_move(e, false, avx, false);
+    if (avx) {
+        done = emit_jmp(e, NULL);
+        emit_patch(e, whole, emit_here(e));
+        vectors_move(e, false, true, true);
+        emit_patch(e, done, emit_here(e));
+    }
+    emit_mov_imm(e, H_AX, (uintptr_t)&c->tcg->csr_live);
+    emit_rm(e, &(Op){ .map = 1, .opcode = 0xb6 }, H_AX, H_AX, 0); /* MOVZX */
+    emit_alu_imm(e, false, 0, H_AX, VECTORS_LIVE);
+    emit_op_rm(e, false, 0x88, H_AX, JIT_CPU, JIT_OFF(accel_vectors));
+    e8(e, 0xc3);
+}
+
+_Static_assert(VECTORS_LIVE_CSR == VECTORS_LIVE + true, "computed from csr_live");
+
+void jit_vectors_common_emit(Jit *j, Emit *e, const X86CPU *c)
+{
+    /* What the guest has not got the host may lack, and upper halves are zero. */
+    bool avx = x86_has(c, FEAT_1_ECX, CPUID_1_ECX_AVX);
+
+    vectors_load_emit(j, e, c, avx);
+    j->vectors_home = emit_here(e);
+    vectors_move(e, true, avx, true);
+    if (avx) {
+        emit_vzeroupper(e); /* our C code uses SSE */
+    }
+    emit_rm(e, &(Op){ .opcode = 0xc6, .imm = VECTORS_HOME, .imm_len = 1 }, 0, JIT_CPU,
+            JIT_OFF(accel_vectors));
+    e8(e, 0xc3);
+}
+
+void jit_vectors_leave(const Jit *j, Emit *e)
+{
+    uint8_t *home;
+
+    emit_rm(e, &(Op){ .opcode = 0x80, .imm = VECTORS_HOME, .imm_len = 1 }, 7, JIT_CPU,
+            JIT_OFF(accel_vectors));
+    home = emit_jcc(e, CC_Z, NULL);
+    emit_call(e, j->vectors_home);
+    emit_patch(e, home, emit_here(e));
+}
+
+void jit_vectors_again(JitCtx *x, unsigned n)
+{
+    if (n < x->vectors) {
+        emit_call(&x->e, x->j->vectors_load);
     }
 }
+
+/* ---- What is taken ---- */
 
 /* Instruction sets whose instructions compute with their explicit operands only. */
 static bool set_is_simple(const ZydisDecodedInstruction *zi)
@@ -87,20 +164,42 @@ static bool is_stmxcsr(const ZydisDecodedInstruction *zi)
     return zi->mnemonic == ZYDIS_MNEMONIC_STMXCSR || zi->mnemonic == ZYDIS_MNEMONIC_VSTMXCSR;
 }
 
-bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
+/* Does jit_simd() look at it? */
+static bool is_taken(const JitCtx *x, unsigned k)
 {
-    return is_ldmxcsr(zi) || is_stmxcsr(zi) ||
-           (set_is_simple(zi) && !mnemonic_is_special(zi->mnemonic) && simd_uses_mxcsr(zi, op));
+    const ZydisDecodedInstruction *zi = &x->zi[k];
+
+    return !(x->tb->mode & (MODE_SSE_UD | MODE_SSE_NM)) && set_is_simple(zi) &&
+           (zi->encoding != ZYDIS_INSTRUCTION_ENCODING_VEX || (x->tb->mode & MODE_AVX)) &&
+           (!mnemonic_is_special(zi->mnemonic) || zi->mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) &&
+           !tcg_insn_raises(&x->tb->insn[k]);
 }
 
-/*
- * Only what AVX itself runs: BMI is encoded with VEX too, and so is what raises #UD as the guest, and
- * perhaps the host, has no AVX.
- */
-bool jit_simd_is_wide(const JitCtx *x, unsigned k)
+bool jit_simd_wants_csr(const JitCtx *x, unsigned k)
 {
-    return x->zi[k].encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && (x->tb->mode & MODE_AVX) &&
-           set_is_simple(&x->zi[k]) && !tcg_insn_raises(&x->tb->insn[k]);
+    const ZydisDecodedInstruction *zi = &x->zi[k];
+
+    return is_taken(x, k) && (is_ldmxcsr(zi) || is_stmxcsr(zi) || simd_uses_mxcsr(zi, x->op[k]));
+}
+
+bool jit_simd_wants_vectors(const JitCtx *x, unsigned k)
+{
+    if (!is_taken(x, k)) {
+        return false;
+    }
+    if (jit_simd_wants_csr(x, k)) {
+        return true;
+    }
+    for (unsigned n = 0; n < x->zi[k].operand_count; n++) {
+        ZydisRegisterClass cls = x->op[k][n].type == ZYDIS_OPERAND_TYPE_REGISTER
+                                     ? ZydisRegisterGetClass(x->op[k][n].reg.value)
+                                     : ZYDIS_REGCLASS_INVALID;
+
+        if (cls == ZYDIS_REGCLASS_XMM || cls == ZYDIS_REGCLASS_YMM) {
+            return true;
+        }
+    }
+    return x->zi[k].mnemonic == ZYDIS_MNEMONIC_VZEROUPPER;
 }
 
 static bool names_mmx(const JitCtx *x, unsigned k)
@@ -148,7 +247,6 @@ typedef struct Vec {
     unsigned put_from;
     bool mem, mem_write;
     unsigned size;      /* of the memory operand */
-    uint16_t reads, writes; /* vector registers */
     bool gpr_reg, gpr_rm;
     uint8_t greg, grm;
     bool reg_written, rm_written;
@@ -195,8 +293,6 @@ static void vec_op(const ZydisDecodedInstruction *zi, Op *op)
 
 static bool vec_register(Vec *v, const ZydisDecodedOperand *o)
 {
-    /* A VEX instruction that does not read its destination clears what it does not write. */
-    bool replaced = v->op.vex && o->actions == ZYDIS_OPERAND_ACTION_WRITE;
     ZydisRegisterClass cls = ZydisRegisterGetClass(o->reg.value);
     unsigned id = (unsigned)ZydisRegisterGetId(o->reg.value);
     bool write = (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
@@ -205,10 +301,6 @@ static bool vec_register(Vec *v, const ZydisDecodedOperand *o)
     if (!gpr && cls != ZYDIS_REGCLASS_XMM && cls != ZYDIS_REGCLASS_YMM &&
         cls != ZYDIS_REGCLASS_MMX) {
         return false;
-    }
-    if (!gpr && cls != ZYDIS_REGCLASS_MMX) {
-        v->reads |= replaced ? 0 : (uint16_t)(1u << id);
-        v->writes |= write ? (uint16_t)(1u << id) : 0;
     }
     switch (o->encoding) {
     case ZYDIS_OPERAND_ENCODING_MODRM_REG:
@@ -265,13 +357,6 @@ static bool vec_parse(const JitCtx *x, Vec *v)
     return !v->mem || (v->size && v->size <= 32);
 }
 
-/* Loads what is not there yet, and notes what will change. */
-static void vec_registers(JitCtx *x, const Vec *v)
-{
-    jit_xmm_load(x, v->reads & (uint16_t)~x->s.xmm);
-    x->s.xmm |= v->reads | v->writes;
-}
-
 static void vec_flags(JitCtx *x)
 {
     if (x->zi[x->index].cpu_flags && x->zi[x->index].cpu_flags->modified & FL_ARITH) {
@@ -297,7 +382,6 @@ static void vec_memory(JitCtx *x, Vec *v)
     int32_t disp;
     JitStub *s;
 
-    vec_registers(x, v);
     if (is_ldmxcsr(&x->zi[x->index])) {
         jit_flags_clobber(x, x->live[x->index]); /* the interpreter may be asked after the probe too */
     }
@@ -310,7 +394,6 @@ static void vec_memory(JitCtx *x, Vec *v)
         v->reg = v->reg_written ? jit_dst(v->greg, H_DX) : jit_get(x, v->greg, H_DX);
     }
     emit_rm(e, &v->op, v->reg, H_CX, disp);
-    x->s.dirty |= v->writes;
     vec_flags(x);
     if (v->gpr_reg && v->reg_written) {
         jit_put(x, v->greg, v->reg);
@@ -322,7 +405,6 @@ static void vec_memory(JitCtx *x, Vec *v)
 
 static void vec_plain(JitCtx *x, Vec *v)
 {
-    vec_registers(x, v);
     if (v->gpr_reg) {
         v->reg = v->reg_written ? jit_dst(v->greg, H_DX) : jit_get(x, v->greg, H_DX);
     }
@@ -330,7 +412,6 @@ static void vec_plain(JitCtx *x, Vec *v)
         v->rm = v->rm_written ? jit_dst(v->grm, H_AX) : jit_get(x, v->grm, H_AX);
     }
     emit_rr(&x->e, &v->op, v->reg, v->rm);
-    x->s.dirty |= v->writes;
     vec_flags(x);
     if (v->gpr_reg && v->reg_written) {
         jit_put(x, v->greg, v->reg);
@@ -340,16 +421,15 @@ static void vec_plain(JitCtx *x, Vec *v)
     }
 }
 
-/* VZEROUPPER on what is in memory and in registers. */
+/* Outside 64-bit code registers 8 to 15 stay as they are; VMOVAPS XMMn, XMMn does the others one by one. */
 static bool vzeroupper(JitCtx *x)
 {
-    jit_xmm_spill(x, x->s.dirty);
-    x->s.dirty = x->s.xmm = 0;
-    /* VPXOR XMM0, XMM0, XMM0, and stores of its upper half's zeros. */
-    emit_rr(&x->e, &(Op){ .map = 1, .opcode = 0xef, .vex = true, .pp = 1, .vvvv = 0 }, 0, 0);
-    for (int32_t n = 0; n < (jit_is64(x) ? 16 : 8); n++) {
-        emit_rm(&x->e, &(Op){ .map = 1, .opcode = 0x11, .vex = true }, 0, JIT_CPU,
-                JIT_OFF(ymm) + 32 * n + 16);
+    if (jit_is64(x)) {
+        emit_vzeroupper(&x->e);
+        return true;
+    }
+    for (unsigned n = 0; n < 8; n++) {
+        emit_rr(&x->e, &(Op){ .map = 1, .opcode = 0x28, .vex = true }, n, n);
     }
     return true;
 }
@@ -364,11 +444,9 @@ static bool emms(JitCtx *x)
 bool jit_simd(JitCtx *x)
 {
     const ZydisDecodedInstruction *zi = &x->zi[x->index];
-    bool vex = zi->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
     Vec v;
 
-    if ((x->tb->mode & (MODE_SSE_UD | MODE_SSE_NM)) || (vex && !(x->tb->mode & MODE_AVX)) ||
-        !set_is_simple(zi)) {
+    if (!is_taken(x, x->index)) {
         return false;
     }
     if (zi->mnemonic == ZYDIS_MNEMONIC_VZEROUPPER) {
@@ -380,7 +458,7 @@ bool jit_simd(JitCtx *x)
     if (names_mmx(x, x->index) && !jit_mmx_wants(x, x->index)) {
         return false;
     }
-    if (mnemonic_is_special(zi->mnemonic) || !vec_parse(x, &v)) {
+    if (!vec_parse(x, &v)) {
         return false;
     }
     if (v.mem) {

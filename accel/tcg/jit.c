@@ -332,7 +332,7 @@ bool jit_init(X86CPU *c, Error **errp)
     }
     j->one[1].fn = tcg_insn_end;
     *jit_area(c, AREA_JUMP) = (uintptr_t)j->jump;
-    size = jit_common_emit(j);
+    size = jit_common_emit(j, c);
     if (qemu_loglevel_mask(LOG_OUT_ASM)) {
         tcg_log_code(c, "common code", j->rx, size);
     }

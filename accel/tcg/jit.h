@@ -35,6 +35,12 @@ enum { AREA_TLB, AREA_JUMP, AREA_EPOCH,
        AREA_GROUP, AREA_GROUP_MAP = AREA_GROUP + 8,
        AREA_TARGET = AREA_GROUP_MAP + 8, AREA_TEMP, AREA_FIP, AREA_FDP, AREA_FOP,
        AREA_BUDGET /* -icount: instructions until the engine must stop */ };
+/*
+ * X86CPU.accel_vectors: where the guest's vector registers are, X86CPU.ymm or the host's registers; then with
+ * MXCSR in the host's too (TcgCpu.csr_live), or without. Translated code alone knows of it: C always finds them
+ * at home.
+ */
+enum { VECTORS_HOME, VECTORS_LIVE, VECTORS_LIVE_CSR };
 #define JIT_GROUPS 8 /* alive at once in a block */
 
 typedef struct JitPart {
@@ -130,7 +136,6 @@ _Static_assert(sizeof(JitJump) == 32, "JIT_JUMP_SHIFT");
 typedef struct JitState {
     uint8_t flags;
     uint8_t x87;         /* instruction + 1 whose FIP and FOP are to be noted; 0: none */
-    uint16_t xmm, dirty; /* vector registers in host registers; of them newer than memory */
 } JitState;
 
 /* Interpret and resume; interpret and leave; see whether stored bytes were code; probe for this access
@@ -182,15 +187,15 @@ typedef struct JitCtx {
     unsigned index;            /* of the instruction under way */
     unsigned n;                /* instructions translated */
     uint16_t live[BLOCK_MAX_INSNS + 1]; /* arithmetic flags wanted before instruction n */
-    bool wide;                 /* some AVX instruction: vector registers are moved whole */
+    unsigned vectors;          /* instructions up to the last with vector registers; 0: none */
     bool csr;                  /* some instruction depends on MXCSR */
     bool x87;                  /* some instruction wants the x87 state in the host */
     bool ended;                /* control has left the block */
     unsigned interpreted;      /* instructions left to the interpreter */
     uint64_t exit_rip[2];
     unsigned exit_live[2];     /* flags wanted there */
-    uint8_t *csr_rel, *x87_rel;
-    const uint8_t *csr_resume, *x87_resume;
+    uint8_t *vectors_rel, *x87_rel;
+    const uint8_t *vectors_resume, *x87_resume;
     unsigned nstub;
     uint8_t *entry_rel[5];
     unsigned nentry;
@@ -222,6 +227,8 @@ struct Jit {
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
     const uint8_t *jump_second;  /* RCX: RIP, RAX: epoch, RDX: first entry of a set that has it not */
     const uint8_t *stack_fill;   /* RAX: TLB entry of the stack's page RDX; clobbers RDX */
+    const uint8_t *vectors_load; /* to the host's registers, if they are home; clobbers RAX and flags */
+    const uint8_t *vectors_home; /* the way back; clobbers flags */
     const uint8_t *csr_enter;    /* RIP is stored; returns, or leaves */
     const uint8_t *x87_enter;    /* the same */
     Insn one[2];                 /* the instruction under interpretation, and an end record */
@@ -309,17 +316,15 @@ void jit_interp_inline(JitCtx *x);
 /* jit-exit.c */
 /* Direct exit number n to guest address rip; saves the flags if they are wanted there. */
 void jit_exit_direct(JitCtx *x, unsigned n, uint64_t rip);
-/* Conditional jump to one of two addresses; vector registers are at home. */
+/* Conditional jump to one of two addresses; the x87's pointers are noted. */
 void jit_exit_jcc(JitCtx *x, unsigned cc, uint64_t taken, uint64_t otherwise);
 /*
  * Exit to the address in RCX, through the jump cache; a miss goes to stub, or, with the address in
- * X86CPU.rip, to the engine if stub is NULL. pop is added to RSP on the way. Vector registers and
- * flags are at home.
+ * X86CPU.rip, to the engine if stub is NULL. pop is added to RSP on the way. Flags are at home.
  */
 void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop);
-/* Flags and vector registers go home, as at every exit. */
+/* Flags go home and the x87's pointers are noted, as at every exit. */
 void jit_settle(JitCtx *x);
-void jit_settle_vectors(JitCtx *x);
 void jit_exit_stubs_emit(JitCtx *x);
 void jit_stub_jump_emit(JitCtx *x, JitStub *s);
 /* Of bytes that a block depends on without holding them. */
@@ -378,12 +383,15 @@ bool jit_high(JitCtx *x);
 bool jit_flow(JitCtx *x);
 bool jit_simd(JitCtx *x);
 /* jit-simd.c */
-void jit_xmm_spill(JitCtx *x, uint16_t mask);
-void jit_xmm_load(JitCtx *x, uint16_t mask);
-/* Does instruction k run on the host's AVX? */
-bool jit_simd_is_wide(const JitCtx *x, unsigned k);
-bool jit_simd_wants_csr(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op);
-
+/* Will instruction k want the guest's vector registers in the host's? MXCSR? */
+bool jit_simd_wants_vectors(const JitCtx *x, unsigned k);
+bool jit_simd_wants_csr(const JitCtx *x, unsigned k);
+/* Instructions behind the first n use vector registers, which the interpreter has taken home: loads them. */
+void jit_vectors_again(JitCtx *x, unsigned n);
+/* The common code that moves them. */
+void jit_vectors_common_emit(Jit *j, Emit *e, const X86CPU *c);
+/* Takes them home if they are live; clobbers flags. */
+void jit_vectors_leave(const Jit *j, Emit *e);
 bool jit_mmx_wants(const JitCtx *x, unsigned k);
 /* jit-sys.c */
 bool jit_system(JitCtx *x);
@@ -407,7 +415,7 @@ JitBlock *jit_translate(X86CPU *c, TcgBlock *tb);
 #define JIT_STACK_SHORT 64
 #define JIT_STACK_LONG  512
 #define JIT_HEAD_ROOM 4096 /* bytes for common code */
-size_t jit_common_emit(Jit *j); /* its length */
+size_t jit_common_emit(Jit *j, const X86CPU *c); /* its length */
 /* The two entries of the jump cache that may be for rip. */
 JitJump *jit_jump_set(Jit *j, uint64_t rip);
 /*

@@ -149,6 +149,7 @@ typedef struct X86CPU {
     uint32_t cc;
     uint8_t cpl;
     /* Private to the accelerator: what translated code wants most; the rest is in accel_area. */
+    uint8_t accel_vectors;
     uint64_t accel_near[X86_ACCEL_NEAR];
     uint64_t regs[17]; /* regs[16] is always 0: "no register" in an address */
     uint64_t rip;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Timers across a pause of the machine: each is armed for 300 ms, the console says so, and pause.py
- * stops the machine and lets it go on. A deadline that is lost hangs the guest.
+ * stops the machine and lets it go on. A deadline that is lost hangs the guest. Then vector registers, which
+ * pause.py reads as they change.
  */
 #include "guest.h"
 
@@ -126,6 +127,37 @@ static u64 tsc_rate(void)
     return (t1 - t0) * (1000000000000ull / (h[0] >> 32)) / (h1 - h0);
 }
 
+/*
+ * For ms: XMM0 to 7 have XMM8 to 15 added at each turn, and RBX counts the turns. In RAX to RDX is what is looked
+ * at only every 65536 turns.
+ */
+static void vectors(unsigned ms)
+{
+    u64 k[8][2], sum[8][2], turns;
+
+    for (unsigned n = 0; n < 16; n++) {
+        k[n >> 1][n & 1] = (n + 1) * 0x9e3779b97f4a7c15;
+    }
+    print("armed vectors\n");
+    __asm__ volatile("movups (%1), %%xmm8; movups 16(%1), %%xmm9; movups 32(%1), %%xmm10; movups 48(%1), %%xmm11\n"
+                     "movups 64(%1), %%xmm12; movups 80(%1), %%xmm13; movups 96(%1), %%xmm14; movups 112(%1), %%xmm15\n"
+                     "pxor %%xmm0, %%xmm0; pxor %%xmm1, %%xmm1; pxor %%xmm2, %%xmm2; pxor %%xmm3, %%xmm3\n"
+                     "pxor %%xmm4, %%xmm4; pxor %%xmm5, %%xmm5; pxor %%xmm6, %%xmm6; pxor %%xmm7, %%xmm7\n"
+                     "xor %%ebx, %%ebx\n"
+                     "1: paddq %%xmm8, %%xmm0; paddq %%xmm9, %%xmm1; paddq %%xmm10, %%xmm2; paddq %%xmm11, %%xmm3\n"
+                     "paddq %%xmm12, %%xmm4; paddq %%xmm13, %%xmm5; paddq %%xmm14, %%xmm6; paddq %%xmm15, %%xmm7\n"
+                     "inc %%rbx; test %%bx, %%bx; jnz 1b\n"
+                     "rdtsc; shl $32, %%rdx; or %%rdx, %%rax; cmp %3, %%rax; jb 1b\n"
+                     "movups %%xmm0, (%2); movups %%xmm1, 16(%2); movups %%xmm2, 32(%2); movups %%xmm3, 48(%2)\n"
+                     "movups %%xmm4, 64(%2); movups %%xmm5, 80(%2); movups %%xmm6, 96(%2); movups %%xmm7, 112(%2)\n"
+                     : "=&b"(turns) : "r"(k), "r"(sum), "r"(rdtsc() + ms * tsc_per_ms)
+                     : "rax", "rdx", "memory", "cc");
+    for (unsigned n = 0; n < 16; n++) {
+        check_eq("sum in a vector register", sum[n >> 1][n & 1], turns * k[n >> 1][n & 1]);
+    }
+    print("fired vectors\n");
+}
+
 void test_main(void)
 {
     pic_mask();
@@ -135,4 +167,5 @@ void test_main(void)
     tsc_deadline();
     one_shot();
     hpet();
+    vectors(2000);
 }
