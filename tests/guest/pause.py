@@ -62,7 +62,7 @@ def armed_timers_survive_a_pause():
                 # Time stood with the machine: 300 ms, less what a busy host does to the guest's
                 # measuring of its clocks, and what it adds to the wait.
                 assert 200 <= int(m.group(1), 16) < 1000, m.group(0)
-        if not ACCEL.startswith('kvm'):  # there the host's own code would be looked at
+        if not ACCEL.startswith('kvm'):  # pause.c has no such part there
             g.expect('armed vectors')
             time.sleep(0.1)
             look_at_vectors(g)
