@@ -90,7 +90,11 @@ void clock_virtual_earlier(void);
 int64_t clock_due_limit(ClockType type);
 extern _Atomic uint64_t timer_seq;
 
-/* suspend-time.c; runstate.c calls the first two, begin on the main loop. Nothing unless a vCPU counts time. */
+/*
+ * suspend-time.c; runstate.c calls the first three: init when there is a main loop, begin on it. Nothing
+ * unless a vCPU counts time.
+ */
+void suspend_time_init(void);
 void suspend_time_begin(void);
 void suspend_time_end(void);
 /* RT_SAFE, the lock of a loop is held: as the callback of clock_virtual_set_counted(). */

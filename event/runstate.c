@@ -372,6 +372,7 @@ void runstate_init(const RunStateHooks *h)
     hooks = *h;
     qemu_mutex_init(&runstate_lock, LOCK_RANK_RUNSTATE, "run state");
     event_post_init(&request_post, requests_run, NULL);
+    suspend_time_init();
     clock_virtual_stop();
     /* A signal may have come before the loop was there. */
     notice();

@@ -7,7 +7,6 @@
 
 static EventTimer pace;     /* when the next virtual timer is due, if time sleeps */
 static EventPost look_post;
-static bool made;
 static _Atomic bool driving;
 /* The two clocks when the suspend began; main loop. */
 static int64_t begin_host, begin_virtual;
@@ -29,15 +28,16 @@ static void look(void *opaque)
     event_post(event_loop_main(), &look_post);
 }
 
+void suspend_time_init(void)
+{
+    timer_init(&pace, event_loop_main(), CLOCK_TYPE_REALTIME, look, NULL);
+    event_post_init(&look_post, look, NULL);
+}
+
 void suspend_time_begin(void)
 {
     if (!clock_virtual_is_counted()) {
         return;
-    }
-    if (!made) {
-        timer_init(&pace, event_loop_main(), CLOCK_TYPE_REALTIME, look, NULL);
-        event_post_init(&look_post, look, NULL);
-        made = true;
     }
     begin_host = clock_get_ns(CLOCK_TYPE_REALTIME);
     begin_virtual = clock_get_ns(CLOCK_TYPE_VIRTUAL);
@@ -47,8 +47,7 @@ void suspend_time_begin(void)
 
 void suspend_time_end(void)
 {
-    atomic_store(&driving, false);
-    if (made) {
+    if (atomic_exchange(&driving, false)) {
         timer_del(&pace);
     }
 }

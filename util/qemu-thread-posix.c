@@ -540,6 +540,9 @@ static void *thread_trampoline(void *opaque)
     void *arg = start->arg;
 
     pthread_setname_np(pthread_self(), t->name);
+    if (t->cls != THREAD_HELPER && qemu_realtime_profile()) {
+        stack_touch_self(QEMU_THREAD_STACK_SIZE); /* the C library allocates for it: still of no class */
+    }
     /* In one go: whoever switches profiles finds it in the list, or has switched before. */
     registry_take();
     int err = sched_apply_self(t);
@@ -547,9 +550,6 @@ static void *thread_trampoline(void *opaque)
         thread_bind_self(t);
     }
     pthread_mutex_unlock(&registry_lock);
-    if (!err && t->cls != THREAD_HELPER && qemu_realtime_profile()) {
-        stack_touch_self(QEMU_THREAD_STACK_SIZE);
-    }
     start->err = err;
     event_word_set(&start->done, 1); /* start is gone from here on */
     if (err) {
