@@ -3,7 +3,7 @@
 #include "event/iothread.h"
 
 #include <glib.h>
-#include <string.h>
+#include "event/event.h"
 #include "qemu/thread.h"
 #include "qemu/user-object.h"
 
@@ -14,8 +14,6 @@ typedef struct IOThread {
     bool running;
     IOThreadInfo info;
 } IOThread;
-
-static const UserObjectType iothread_type;
 
 static void *iothread_fn(void *opaque)
 {
@@ -119,17 +117,6 @@ static const UserObjectType iothread_type = {
 USER_OBJECT_TYPE(iothread_type);
 
 /* ---- For others ---- */
-
-EventLoop *iothread_loop(const char *id, Error **errp)
-{
-    UserObject *obj = user_object_find(id);
-
-    if (!obj || obj->type != &iothread_type) {
-        error_setg(errp, "there is no iothread '%s'; make it, -object iothread,id=%s", id, id);
-        return NULL;
-    }
-    return ((IOThread *)obj)->loop;
-}
 
 typedef struct Visit {
     void (*fn)(const IOThreadInfo *info, void *opaque);

@@ -24,11 +24,11 @@ void *tcg_map(size_t size)
     size_t whole = ROUND_UP(size, (size_t)sysconf(_SC_PAGESIZE));
     uint8_t *p = host_memory_map(whole, false, -1);
 
-    if (p && tcg_touch_early() && !host_memory_touch(p, whole)) {
-        tcg_unmap(p, size);
-        return NULL;
-    }
-    if (p && os_memory_locked() == MEM_LOCK_ON) {
+    if (p && tcg_touch_early()) {
+        if (!host_memory_touch(p, whole)) {
+            tcg_unmap(p, size);
+            return NULL;
+        }
         host_memory_settle(p, whole);
     }
     return p;

@@ -7,7 +7,7 @@
 #ifndef EVENT_IOTHREAD_H
 #define EVENT_IOTHREAD_H
 
-#include "event/event.h"
+#include <stdint.h>
 
 typedef struct IOThreadInfo {
     const char *id; /* borrowed until the object goes */
@@ -15,8 +15,6 @@ typedef struct IOThreadInfo {
     int64_t poll_max_ns, poll_grow, poll_shrink, aio_max_batch;
 } IOThreadInfo;
 
-/* The loop of iothread id, for a device that is to work there; NULL with an error if there is none. */
-EventLoop *iothread_loop(const char *id, Error **errp);
 /* In order of creation. */
 void iothread_foreach(void (*fn)(const IOThreadInfo *info, void *opaque), void *opaque);
 /* At the end of the process: stops and joins all of them. */

@@ -15,7 +15,7 @@ uint8_t *host_memory_map(uint64_t size, bool shared, int fd);
 /* Touches every page now. False with errno set if the host has not that much. */
 bool host_memory_touch(uint8_t *host, uint64_t size);
 /*
- * For memory that is locked, and so has its pages: they stay as they are. khugepaged would replace small ones by
+ * For memory that has its pages, as it is locked or was touched: they stay as they are. khugepaged would replace small ones by
  * huge ones, and vCPUs that touch them would wait.
  */
 void host_memory_settle(void *host, uint64_t size);
