@@ -29,6 +29,8 @@ static EventWord cpus_done;
 enum { DONE_PARKED = BIT(0), DONE_CREATED = BIT(1), DONE_WORK = BIT(2) };
 
 static QemuMutex cpu_list_lock; /* serialises pause, start and run_on_cpu */
+static bool cpus_paused = true; /* guarded by it: what a vCPU that is plugged in now is to be */
+static int64_t last_reset_ns;   /* virtual time of the machine's reset; guarded by the run state's lock */
 
 typedef struct CpuWork {
     void (*fn)(CPUState *cpu, void *opaque);
@@ -36,11 +38,13 @@ typedef struct CpuWork {
     atomic_bool done;
 } CpuWork;
 
-/* What cpu_thread_start() and the new thread tell each other. */
+/* What the new thread and its creator tell each other. */
 typedef struct CpuStart {
     CPUState *cpu;
     Error *err;
     atomic_bool finished;
+    bool plugged;   /* made while others run guest code: */
+    EventWord done; /* then its creator waits here, with no lock, until it is parked */
 } CpuStart;
 
 typedef struct LocalTimer {
@@ -183,13 +187,25 @@ static void cpu_do_work(CPUState *cpu)
     }
 }
 
-/* Out of guest code until somebody resumes or quits; work is done meanwhile. */
-static void cpu_park(CPUState *cpu)
+/* start is gone from here on. */
+static void start_report(CpuStart *start)
+{
+    EventWord *word = start->plugged ? &start->done : &cpus_done;
+
+    atomic_store(&start->finished, true);
+    event_word_set(word, DONE_CREATED);
+}
+
+/* Out of guest code until somebody resumes or quits; work is done meanwhile. start: told of it. */
+static void cpu_park(CPUState *cpu, CpuStart *start)
 {
     cpu_look_end(cpu);
     cpu->accel->regs_get(cpu);
     atomic_store(&cpu->stopped, true);
     event_word_set(&cpus_done, DONE_PARKED);
+    if (start) {
+        start_report(start);
+    }
     for (;;) {
         uint32_t bits = event_word_take(&cpu->control);
 
@@ -225,7 +241,7 @@ static bool cpu_handle_control(CPUState *cpu)
         cpu_do_work(cpu);
     }
     if (atomic_load(&cpu->pause_wanted)) {
-        cpu_park(cpu);
+        cpu_park(cpu, NULL);
     } else if (bits & CPU_REQ_HOLD) {
         event_word_wait(&cpu->control, INT64_MAX);
     } else {
@@ -304,24 +320,38 @@ static void cpu_block_signals(void)
     pthread_sigmask(SIG_SETMASK, &set, NULL);
 }
 
-static void *cpu_thread_fn(void *opaque)
+static bool cpu_thread_begin(CpuStart *start)
 {
-    CpuStart *start = opaque; /* the creator's; gone once finished is set */
     CPUState *cpu = start->cpu;
-    bool ok;
 
     current_cpu = cpu;
     cpu_block_signals();
     memory_thread_register();
     latency_thread_register((int)cpu->index);
-    ok = local_timer_create(cpu, &start->err) && cpu->accel->vcpu_init(cpu, &start->err);
-    atomic_store(&start->finished, true);
-    event_word_set(&cpus_done, DONE_CREATED);
-    if (!ok) {
-        local_timer_delete(cpu);
-        latency_thread_unregister();
-        memory_thread_unregister();
+    return local_timer_create(cpu, &start->err) && cpu->accel->vcpu_init(cpu, &start->err);
+}
+
+static void cpu_thread_end(CPUState *cpu)
+{
+    local_timer_delete(cpu);
+    latency_thread_unregister();
+    memory_thread_unregister();
+}
+
+static void *cpu_thread_fn(void *opaque)
+{
+    CpuStart *start = opaque; /* the creator's; gone once it was reported */
+    CPUState *cpu = start->cpu;
+
+    if (!cpu_thread_begin(start)) {
+        cpu_thread_end(cpu);
+        start_report(start);
         return NULL;
+    }
+    if (start->plugged) {
+        cpu_park(cpu, start);
+    } else {
+        start_report(start);
     }
     while (cpu_handle_control(cpu)) {
         ExitReason reason = cpu->accel->vcpu_run(cpu);
@@ -329,9 +359,7 @@ static void *cpu_thread_fn(void *opaque)
         cpu_exit_table[reason](cpu);
     }
     cpu->accel->vcpu_fini(cpu);
-    local_timer_delete(cpu);
-    latency_thread_unregister();
-    memory_thread_unregister();
+    cpu_thread_end(cpu);
     return NULL;
 }
 
@@ -357,6 +385,15 @@ static void sig_ipi_install(void)
     sigaction(SIG_IPI, &sa, NULL);
 }
 
+/* It parks as soon as it can. */
+static void cpu_start_prepare(CPUState *cpu, CpuStart *start, char *name, size_t len)
+{
+    *start = (CpuStart){ .cpu = cpu };
+    atomic_store(&cpu->pause_wanted, true);
+    event_word_set(&cpu->control, CPU_REQ_STOP);
+    snprintf(name, len, "CPU %u/%s", cpu->index, current_accel->thread_name);
+}
+
 /*
  * Both with cpu_list_lock. The thread is there when this returns; cpu_start_end() waits until it
  * has made the vCPU.
@@ -365,10 +402,7 @@ static bool cpu_start_begin(CPUState *cpu, CpuStart *start, Error **errp)
 {
     char name[24];
 
-    *start = (CpuStart){ .cpu = cpu };
-    atomic_store(&cpu->pause_wanted, true);
-    event_word_set(&cpu->control, CPU_REQ_STOP);
-    snprintf(name, sizeof(name), "CPU %u/%s", cpu->index, current_accel->thread_name);
+    cpu_start_prepare(cpu, start, name, sizeof(name));
     return qemu_thread_create_vcpu(&cpu->thread, name, cpu->index, cpu_thread_fn, start, errp);
 }
 
@@ -383,7 +417,7 @@ static bool cpu_start_end(CpuStart *start, Error **errp)
     return true;
 }
 
-bool cpu_thread_start(CPUState *cpu, Error **errp)
+static bool cpu_thread_start(CPUState *cpu, Error **errp)
 {
     CpuStart start;
 
@@ -415,6 +449,7 @@ static void cpu_ask_pause(CPUState *cpu, void *opaque)
 void cpus_pause_all(void)
 {
     QEMU_LOCK_GUARD(&cpu_list_lock);
+    cpus_paused = true;
     cpu_foreach(cpu_ask_pause, NULL);
     cpus_wait(all_parked, NULL);
 }
@@ -428,6 +463,7 @@ static void cpu_resume(CPUState *cpu, void *opaque)
 void cpus_resume_all(void)
 {
     QEMU_LOCK_GUARD(&cpu_list_lock);
+    cpus_paused = false;
     cpu_foreach(cpu_resume, NULL);
 }
 
@@ -483,9 +519,8 @@ static void take_over_one(CPUState *cpu, void *opaque)
 void cpus_reset_all(void (*devices)(void))
 {
     /* The clock may run: one time for all, so that their TSCs stay the same. */
-    int64_t reset_ns = clock_get_ns(CLOCK_TYPE_VIRTUAL);
-
-    cpu_foreach(reset_one, &reset_ns);
+    last_reset_ns = clock_get_ns(CLOCK_TYPE_VIRTUAL);
+    cpu_foreach(reset_one, &last_reset_ns);
     devices();
     cpu_foreach(take_over_one, NULL);
 }
@@ -501,21 +536,40 @@ void cpus_quit(void)
     cpu_foreach(cpu_quit, NULL);
 }
 
+static CPUState *cpu_new(unsigned index, Error **errp)
+{
+    X86CPU *x86 = x86_cpu_new(index, errp);
+
+    if (!x86) {
+        return NULL;
+    }
+    x86->base.index = index;
+    x86->base.accel = current_accel;
+    if (irqchip && irqchip->cpu_init) {
+        irqchip->cpu_init(&x86->base);
+    }
+    return &x86->base;
+}
+
+/* From now on others find it. */
+static void cpu_publish(CPUState *cpu)
+{
+    if (irqchip && irqchip->cpu_publish) {
+        irqchip->cpu_publish(cpu);
+    }
+    atomic_store(&cpu_table[cpu->index], cpu);
+    atomic_fetch_add(&cpu_table_count, 1);
+}
+
 bool cpus_create(unsigned count, Error **errp)
 {
     for (unsigned i = 0; i < count; i++) {
-        X86CPU *x86 = x86_cpu_new(i, errp);
+        CPUState *cpu = cpu_new(i, errp);
 
-        if (!x86) {
+        if (!cpu) {
             return false;
         }
-        x86->base.index = i;
-        x86->base.accel = current_accel;
-        if (irqchip && irqchip->cpu_init) {
-            irqchip->cpu_init(&x86->base);
-        }
-        atomic_store(&cpu_table[i], &x86->base);
-        atomic_fetch_add(&cpu_table_count, 1);
+        cpu_publish(cpu);
     }
     return true;
 }
@@ -562,4 +616,53 @@ bool cpus_start_threads(Error **errp)
         }
     }
     return true;
+}
+
+/* ---- Plugging in ---- */
+
+static bool plug_thread(CPUState *cpu, Error **errp)
+{
+    CpuStart start;
+    char name[24];
+
+    cpu_start_prepare(cpu, &start, name, sizeof(name));
+    start.plugged = true;
+    if (!qemu_thread_create_vcpu_later(&cpu->thread, name, cpu_thread_fn, &start, errp)) {
+        return false;
+    }
+    event_word_wait(&start.done, INT64_MAX);
+    if (start.err) {
+        qemu_thread_join(&cpu->thread);
+        error_propagate(errp, start.err);
+        return false;
+    }
+    if (!qemu_thread_become_vcpu(&cpu->thread, cpu->index, errp)) {
+        cpu_quit(cpu, NULL);
+        return false;
+    }
+    return true;
+}
+
+CPUState *cpu_plug_begin(unsigned index, Error **errp)
+{
+    CPUState *cpu = cpu_new(index, errp);
+
+    if (cpu && !plug_thread(cpu, errp)) {
+        if (irqchip && irqchip->cpu_fini) {
+            irqchip->cpu_fini(cpu);
+        }
+        x86_cpu_free(x86_cpu(cpu));
+        return NULL;
+    }
+    return cpu;
+}
+
+void cpu_plug_end(CPUState *cpu)
+{
+    x86_tsc_zero_at(x86_cpu(cpu), last_reset_ns);
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    cpu_publish(cpu);
+    if (!cpus_paused) {
+        cpu_resume(cpu, NULL);
+    }
 }

@@ -13,8 +13,15 @@
 bool cpus_create(unsigned count, Error **errp);
 /* Start-up, after the board is complete. Starts the thread of each; they initialise and park. */
 bool cpus_start_threads(Error **errp);
-/* Hot plug: the same for one. Waits until it has parked or failed. HELPER_ONLY. */
-bool cpu_thread_start(CPUState *cpu, Error **errp);
+
+/*
+ * A vCPU more. HELPER_ONLY, or start-up. Begin: makes it with its thread, which has touched all its
+ * memory and is parked, in the realtime profile in force; nobody else knows it yet. No lock is held
+ * and no other vCPU disturbed meanwhile. NULL: nothing is left behind. End, inside runstate_hold():
+ * others find it from now on, and it waits for its start-up IPI if the machine runs. Cannot fail.
+ */
+CPUState *cpu_plug_begin(unsigned index, Error **errp);
+void cpu_plug_end(CPUState *cpu);
 
 /* HELPER_ONLY or main loop, not a vCPU. Parks/unparks all vCPUs; pausing returns when all are
  * parked. Takes the CPU_LIST lock. */

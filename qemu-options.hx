@@ -80,7 +80,7 @@ Choose the CPU model and switch single features on or off.
 -smp [cpus=]N[,maxcpus=N][,sockets=N][,dies=N][,clusters=1][,cores=N][,threads=N]
 @group smp-opts
 > number of CPUs and how they are arranged
-Set the number of CPUs at start (1 to 255) and their topology. clusters must be 1. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus.
+Set the number of CPUs at start (1 to 255) and their topology. clusters must be 1. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus. The places that have no CPU at start can get one later, by the monitor's device_add.
 
 -m [size=]SIZE[,slots=0][,maxmem=SIZE]
 @group memory
@@ -108,7 +108,7 @@ Tell the firmware in which order to try boot devices: a, b (floppies), c (disk),
 -device DRIVER[,PROP=VALUE...]
 @group device
 > add a device ('-device help' lists them)
-Add a device. "-device DRIVER,help" lists its properties. The value may be a JSON object.
+Add a device. "-device DRIVER,help" lists its properties. DRIVER may be the model of the CPUs (qemu64-x86_64-cpu,socket-id=1,core-id=0,thread-id=0), for one more than -smp has at start. The value may be a JSON object.
 
 -global DRIVER.PROP=VALUE
 @group global

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "accel-choose.h"
 #include "chardev/char.h"
+#include "cpus-plug.h"
 #include "hw/device.h"
 #include "hw/machine.h"
 #include "qemu/log.h"
@@ -29,6 +30,8 @@ static void print_device(QemuOpts *opts)
 
     if (type) {
         device_print_type_help(type);
+    } else if (cpu_device_type_known(driver)) {
+        cpu_device_print_help(driver);
     } else if (!driver) {
         device_print_help();
     } else {

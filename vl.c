@@ -13,6 +13,7 @@
 #include "accel/irqchip.h"
 #include "chardev/char.h"
 #include "cpus.h"
+#include "cpus-plug.h"
 #include "event/event.h"
 #include "event/iothread.h"
 #include "hw/device.h"
@@ -577,10 +578,16 @@ static void reset_machine(void)
     cpus_reset_all(device_reset_all);
 }
 
+/* They come after those of -smp. */
+static bool add_cpu_device(QemuOpts *opts, void *opaque, Error **errp)
+{
+    return !cpu_device_type_known(qemu_opt_get(opts, "driver")) || cpu_device_add(opts, false, errp);
+}
+
 static bool add_device(QemuOpts *opts, void *opaque, Error **errp)
 {
     Error *err = NULL;
-    bool ok = device_add_from_opts(opts, &err) != NULL;
+    bool ok = cpu_device_type_known(qemu_opt_get(opts, "driver")) || device_add_from_opts(opts, &err) != NULL;
     if (!ok && !err) {
         exit(0); /* help was asked for, and printed */
     }
@@ -624,6 +631,7 @@ static void setup_machine(void)
         cpus_create(machine_config.smp.cpus, &error_fatal);
         cpus_start_threads(&error_fatal);
     }
+    each_use("device", add_cpu_device);
     cpus_pause_all();
     reset_machine();
 }

@@ -223,6 +223,16 @@ void vm_shutdown(void)
     stop_machine(RUN_STATE_SHUTDOWN);
 }
 
+NO_TSA void runstate_hold(void)
+{
+    qemu_mutex_lock(&runstate_lock);
+}
+
+NO_TSA void runstate_release(void)
+{
+    qemu_mutex_unlock(&runstate_lock);
+}
+
 static bool needs_reset(RunState s)
 {
     return s == RUN_STATE_SHUTDOWN || s == RUN_STATE_INTERNAL_ERROR ||

@@ -14,7 +14,7 @@
 #include "target/i386/cpu.h"
 #include "target/i386/dump.h"
 
-static void report(Monitor *mon, Error *err)
+void hmp_report(Monitor *mon, Error *err)
 {
     if (err) {
         monitor_printf(mon, "Error: %s\n", error_get_pretty(err));
@@ -65,7 +65,7 @@ static void hmp_cont(Monitor *mon, const char *args)
     Error *err = NULL;
 
     qmp_cont(&err);
-    report(mon, err);
+    hmp_report(mon, err);
 }
 
 static void hmp_system_reset(Monitor *mon, const char *args)
@@ -83,7 +83,7 @@ static void hmp_system_wakeup(Monitor *mon, const char *args)
     Error *err = NULL;
 
     qmp_system_wakeup(&err);
-    report(mon, err);
+    hmp_report(mon, err);
 }
 
 static void hmp_nmi(Monitor *mon, const char *args)
@@ -91,7 +91,7 @@ static void hmp_nmi(Monitor *mon, const char *args)
     Error *err = NULL;
 
     qmp_inject_nmi(&err);
-    report(mon, err);
+    hmp_report(mon, err);
 }
 
 static void hmp_log(Monitor *mon, const char *args)
@@ -104,7 +104,7 @@ static void hmp_log(Monitor *mon, const char *args)
     } else if (qemu_log_parse(args, &mask, &err)) {
         qemu_log_start(mask, &err);
     }
-    report(mon, err);
+    hmp_report(mon, err);
 }
 
 static void hmp_info_status(Monitor *mon, const char *args)
@@ -137,8 +137,7 @@ static void hmp_cpu(Monitor *mon, const char *args)
     long n = strtol(args, &end, 10);
 
     if (end == args || *end || n < 0 || !cpu_get((unsigned)n)) {
-        monitor_printf(mon, "Error: '%s' is not the number of a CPU (0 to %d)\n", args,
-                       (int)cpu_count() - 1);
+        monitor_printf(mon, "Error: '%s' is not the number of a CPU (info cpus lists them)\n", args);
         return;
     }
     mon->cpu_index = (int)n;
@@ -286,12 +285,14 @@ const HmpCommand hmp_commands[] = {
     { "c", "", "resume the machine", hmp_cont },
     { "cont", "", "resume the machine", hmp_cont },
     { "cpu", "index", "set the CPU that x and info registers look at", hmp_cpu },
+    { "device_add", "driver[,prop=value]...", "add a CPU while the machine runs", hmp_device_add },
     { "help", "[cmd]", "show the commands", hmp_help },
     { "?", "[cmd]", "the same as help", hmp_help },
     { "info", "[subcommand]", "show what there is to show", hmp_info },
     { "info block", "", "show the drives; this machine has none, so nothing", hmp_info_block },
     { "info chardev", "", "show the character devices", hmp_info_chardev },
     { "info cpus", "", "show the CPUs and their threads", hmp_info_cpus },
+    { "info hotpluggable-cpus", "", "show the places of CPUs, and which have one", hmp_info_hotpluggable_cpus },
     { "info iothreads", "", "show the event threads made by -object iothread", hmp_info_iothreads },
     { "info irq", "", "count how often interrupt lines rose", hmp_info_irq },
     { "info jit", "", "show the statistics of the translator", hmp_info_jit },

@@ -137,6 +137,15 @@ typedef struct HmpCommand {
 extern const HmpCommand hmp_commands[];
 void hmp_execute(Monitor *mon, const char *line);
 
+/* Prints it, if there is one, and frees it. */
+void hmp_report(Monitor *mon, Error *err);
+
+/* device-cmds.c */
+void hmp_device_add(Monitor *mon, const char *args);
+void hmp_info_hotpluggable_cpus(Monitor *mon, const char *args);
+struct QapiCpuInstanceProperties;
+struct QapiCpuInstanceProperties *monitor_cpu_place(unsigned index);
+
 /* jit-cmds.c */
 void hmp_info_jit(Monitor *mon, const char *args);
 

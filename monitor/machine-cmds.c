@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Machines, the places of their CPUs, their memory, and what their end does. */
+/* Machines, their memory, and what their end does. */
 #include <glib.h>
 #include "accel/cpu.h"
 #include "hw/intc.h"
@@ -23,6 +23,7 @@ static void add_machine(const MachineType *m, void *opaque)
     i->alias = g_strdup(m->alias);
     i->has_is_default = i->is_default = m->is_default;
     i->cpu_max = m->max_cpus;
+    i->hotpluggable_cpus = m->cpu_plugged != NULL;
     if (m->default_cpu) {
         i->has_default_cpu_type = true;
         i->default_cpu_type = cpu_type(m->default_cpu);
@@ -37,41 +38,6 @@ QapiMachineInfoArray *qmp_query_machines(Error **errp)
     QapiMachineInfoArray *a = g_new0(QapiMachineInfoArray, 1);
 
     machine_foreach(add_machine, a);
-    return a;
-}
-
-/* ---- Places of CPUs ---- */
-
-static QapiHotpluggableCPU *place(unsigned index)
-{
-    const SmpTopology *smp = &machine_config.smp;
-    QapiHotpluggableCPU *h = g_new0(QapiHotpluggableCPU, 1);
-    QapiCpuInstanceProperties *p = g_new0(QapiCpuInstanceProperties, 1);
-
-    h->type = cpu_type(x86_cpu_model_current()->name);
-    h->vcpus_count = 1;
-    p->has_thread_id = p->has_core_id = p->has_die_id = p->has_socket_id = true;
-    p->thread_id = index % smp->threads;
-    p->core_id = index / smp->threads % smp->cores;
-    p->die_id = index / (smp->threads * smp->cores) % smp->dies;
-    p->socket_id = index / (smp->threads * smp->cores * smp->dies);
-    h->props = p;
-    h->has_qom_path = cpu_get(index) != NULL;
-    h->qom_path = h->has_qom_path ? g_strdup_printf("/machine/unattached/device[%u]", index) : NULL;
-    return h;
-}
-
-QapiHotpluggableCPUArray *qmp_query_hotpluggable_cpus(Error **errp)
-{
-    QapiHotpluggableCPUArray *a = g_new0(QapiHotpluggableCPUArray, 1);
-
-    if (!current_machine->default_cpu) {
-        error_setg(errp, "The feature 'query-hotpluggable-cpus' is not enabled");
-        return a;
-    }
-    for (unsigned i = machine_config.smp.maxcpus; i-- > 0;) {
-        qapi_hotpluggable_cpu_array_add(a, place(i));
-    }
     return a;
 }
 

@@ -3,6 +3,7 @@
 #include <glib.h>
 #include <stdio.h>
 #include "accel/accel.h"
+#include "cpus-plug.h"
 #include "chardev/char.h"
 #include "monitor/internal.h"
 #include "monitor/qapi-util.h"
@@ -90,21 +91,12 @@ void qmp_system_powerdown(Error **errp)
 static void add_cpu_info(CPUState *cpu, QapiCpuInfoFastArray *a)
 {
     QapiCpuInfoFast *i = g_new0(QapiCpuInfoFast, 1);
-    QapiCpuInstanceProperties *p = g_new0(QapiCpuInstanceProperties, 1);
-    const X86CPU *x = x86_cpu(cpu);
-    unsigned threads = MAX(x->nr_threads, 1), cores = MAX(x->nr_cores, 1);
-    unsigned dies = MAX(x->nr_dies, 1);
 
     i->cpu_index = cpu->index;
-    i->qom_path = g_strdup_printf("/machine/unattached/device[%u]", cpu->index);
+    i->qom_path = cpu_qom_path(cpu->index);
     i->thread_id = atomic_load(&cpu->thread.tid);
     i->target = g_strdup("x86_64");
-    p->has_thread_id = p->has_core_id = p->has_die_id = p->has_socket_id = true;
-    p->thread_id = cpu->index % threads;
-    p->core_id = cpu->index / threads % cores;
-    p->die_id = cpu->index / (threads * cores) % dies;
-    p->socket_id = cpu->index / (threads * cores * dies);
-    i->props = p;
+    i->props = monitor_cpu_place(cpu->index);
     qapi_cpu_info_fast_array_add(a, i);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The tree of objects that QOM's clients see: /objects, /machine/peripheral (devices with an id),
- * /machine/unattached (vCPUs as device[N], then the board's and other devices).
+ * /machine/peripheral-anon (vCPUs that were added without one), /machine/unattached (vCPUs as
+ * device[N], then the board's and other devices).
  */
 #include <glib.h>
 #include <json-c/json.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "accel/cpu.h"
+#include "cpus-plug.h"
 #include "hw/device.h"
 #include "hw/machine.h"
 #include "monitor/cpu-props.h"
@@ -18,7 +20,7 @@
 #include "qemu/user-object.h"
 
 typedef enum NodeKind {
-    NODE_ROOT, NODE_MACHINE, NODE_PERIPHERAL, NODE_UNATTACHED, NODE_OBJECTS, NODE_CPU, NODE_DEVICE,
+    NODE_ROOT, NODE_MACHINE, NODE_PERIPHERAL, NODE_ANON, NODE_UNATTACHED, NODE_OBJECTS, NODE_CPU, NODE_DEVICE,
     NODE_OBJECT,
 } NodeKind;
 
@@ -47,20 +49,55 @@ static void number_device(DeviceState *dev, void *opaque)
     }
 }
 
+static bool is_number(const char *name, unsigned *index)
+{
+    char end;
+
+    return sscanf(name, "device[%u%c", index, &end) == 2 && end == ']' && strchr(name, ']') &&
+           !strchr(name, ']')[1];
+}
+
+static bool is_cpu(unsigned index, bool plugged)
+{
+    return index < MAX_CPUS && cpu_get(index) && cpu_is_plugged(index) == plugged;
+}
+
+/* vCPUs of -smp: those that come later change no other's name. */
+static unsigned first_cpus(void)
+{
+    unsigned n = 0;
+
+    while (is_cpu(n, false)) {
+        n++;
+    }
+    return n;
+}
+
+static bool find_anon(const char *name, Node *node)
+{
+    unsigned number;
+
+    for (unsigned i = 0; is_number(name, &number) && i < MAX_CPUS; i++) {
+        if (is_cpu(i, true) && !cpu_device_id(i) && cpu_anon_number(i) == number) {
+            *node = (Node){ .kind = NODE_CPU, .cpu = cpu_get(i) };
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool find_unattached(const char *name, Node *node)
 {
     unsigned index;
-    char end;
 
-    if (sscanf(name, "device[%u%c", &index, &end) != 2 || end != ']' || !strchr(name, ']') ||
-        strchr(name, ']')[1]) {
+    if (!is_number(name, &index)) {
         return false;
     }
-    if (index < MAX_CPUS && cpu_get(index)) {
+    if (is_cpu(index, false)) {
         *node = (Node){ .kind = NODE_CPU, .cpu = cpu_get(index) };
         return true;
     }
-    Numbering n = { .next = cpu_count(), .wanted = index };
+    Numbering n = { .next = first_cpus(), .wanted = index };
 
     device_foreach(number_device, &n);
     *node = (Node){ .kind = NODE_DEVICE, .dev = n.found };
@@ -69,6 +106,12 @@ static bool find_unattached(const char *name, Node *node)
 
 static bool find_device(const char *id, Node *node)
 {
+    int cpu = cpu_by_device_id(id);
+
+    if (cpu >= 0 && cpu_get((unsigned)cpu)) {
+        *node = (Node){ .kind = NODE_CPU, .cpu = cpu_get((unsigned)cpu) };
+        return true;
+    }
     *node = (Node){ .kind = NODE_DEVICE, .dev = device_find(id) };
     return node->dev != NULL;
 }
@@ -86,6 +129,7 @@ static bool find_path(const char *path, Node *node)
         NodeKind kind;
         bool (*child)(const char *name, Node *node);
     } places[] = {
+        { "/machine/peripheral-anon", NODE_ANON, find_anon },
         { "/machine/peripheral", NODE_PERIPHERAL, find_device },
         { "/machine/unattached", NODE_UNATTACHED, find_unattached },
         { "/machine", NODE_MACHINE, NULL },
@@ -167,22 +211,26 @@ static void add_unattached(DeviceState *dev, void *opaque)
     }
 }
 
-static void add_all_unattached(QapiObjectPropertyInfoArray *out)
+/* Those below this node, by the last part of their path. */
+static void add_cpus(NodeKind kind, QapiObjectPropertyInfoArray *out)
 {
-    Numbering n = { .next = cpu_count(), .out = out };
-    char name[32];
-
     for (unsigned i = 0; i < MAX_CPUS; i++) {
         Node node = { .kind = NODE_CPU, .cpu = cpu_get(i) };
+        NodeKind place = !cpu_is_plugged(i) ? NODE_UNATTACHED : cpu_device_id(i) ? NODE_PERIPHERAL : NODE_ANON;
 
-        if (node.cpu) {
-            char *type = node_type(&node);
+        if (node.cpu && place == kind) {
+            g_autofree char *type = node_type(&node), *path = cpu_qom_path(i);
 
-            snprintf(name, sizeof(name), "device[%u]", i);
-            add_child(out, name, type);
-            g_free(type);
+            add_child(out, strrchr(path, '/') + 1, type);
         }
     }
+}
+
+static void add_all_unattached(QapiObjectPropertyInfoArray *out)
+{
+    Numbering n = { .next = first_cpus(), .out = out };
+
+    add_cpus(NODE_UNATTACHED, out);
     device_foreach(add_unattached, &n);
 }
 
@@ -203,10 +251,15 @@ static void add_children(const Node *node, QapiObjectPropertyInfoArray *out)
         break;
     case NODE_MACHINE:
         add_child(out, "peripheral", "container");
+        add_child(out, "peripheral-anon", "container");
         add_child(out, "unattached", "container");
         break;
     case NODE_PERIPHERAL:
         device_foreach(add_peripheral, out);
+        add_cpus(NODE_PERIPHERAL, out);
+        break;
+    case NODE_ANON:
+        add_cpus(NODE_ANON, out);
         break;
     case NODE_UNATTACHED:
         add_all_unattached(out);
@@ -288,8 +341,32 @@ static struct json_object *from_opts(QemuOpts *opts, const QemuOptDesc *d, const
     return NULL;
 }
 
+/* NULL: it is another property. */
+static struct json_object *place_value(unsigned index, const char *name)
+{
+    CpuPlace p = cpu_place(index);
+    const struct {
+        const char *name;
+        unsigned value;
+    } places[] = {
+        { "socket-id", p.socket }, { "die-id", p.die }, { "core-id", p.core }, { "thread-id", p.thread },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
+        if (!strcmp(name, places[i].name)) {
+            return json_object_new_int((int)places[i].value);
+        }
+    }
+    return NULL;
+}
+
 static struct json_object *cpu_value(const X86CPU *cpu, const char *name)
 {
+    struct json_object *place = place_value(cpu->base.index, name);
+
+    if (place) {
+        return place;
+    }
     if (!strcmp(name, "unavailable-features")) {
         QapiStrArray *a = cpu_feature_list(x86_cpu_model_current_missing());
         struct json_object *j = qapi_str_array_to_json(a);

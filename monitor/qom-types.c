@@ -209,8 +209,8 @@ static void add_opts_properties(const QemuOptDesc *d, QapiObjectPropertyInfoArra
 
 static void add_cpu_properties(QapiObjectPropertyInfoArray *out)
 {
-    static const char *const numbers[] = { "family", "model", "stepping", "level", "xlevel",
-                                           "phys-bits" };
+    static const char *const numbers[] = { "family", "model", "stepping", "level", "xlevel", "phys-bits",
+                                           "socket-id", "die-id", "core-id", "thread-id" };
 
     for (unsigned i = 0; i < x86_feature_count; i++) {
         bool again = false;

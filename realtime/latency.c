@@ -172,7 +172,7 @@ void latency_thread_register(int cpu_index)
     if (l) { /* else it runs as well without */
         clear(l);
         snprintf(l->name, sizeof(l->name), "%s", qemu_thread_self_name());
-        l->cls = qemu_thread_self_class();
+        l->cls = cpu_index >= 0 ? THREAD_VCPU : qemu_thread_self_class(); /* it is about to become one */
         l->cpu_index = cpu_index;
         atomic_store(&l->tid, (int)syscall(SYS_gettid));
         latency_self = l;

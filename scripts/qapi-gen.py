@@ -14,7 +14,7 @@ Built-in types: str, int, size, number, bool, any. Structs, unions and commands 
 For each it writes types with to-JSON and from-JSON functions, a prototype qmp_NAME() that a room
 implements, the dispatch table, qapi_event_send_NAME(), and the text query-qmp-schema parses. In C
 a union is the JSON object itself, checked against its branch; a command with a union as data gets
-that. Usage: qapi-gen.py OUTDIR FILE...
+that. So does one with "open": true, which may have members besides those declared. Usage: qapi-gen.py OUTDIR FILE...
 """
 import json
 import re
@@ -139,9 +139,9 @@ def from_json(s, typ, j, name, dest):
     return f'qapi_{typ}_from_json({j}, "{name}", &{dest}, errp)'
 
 
-def parse_code(s, data, prefix, fail):
-    """Statements that fill prefix's members from the object j or run fail."""
-    out = [f'    if (!qapi_check_keys(j, known, errp)) {{\n        {fail}\n    }}']
+def parse_code(s, data, prefix, fail, others=False):
+    """Statements that fill prefix's members from the object j or run fail. others: may be there too."""
+    out = [] if others else [f'    if (!qapi_check_keys(j, known, errp)) {{\n        {fail}\n    }}']
     for m, opt, typ in members(data):
         dest = prefix + snake(m)
         out.append(f'    if ((m = qapi_member(j, "{m}"))) {{')
@@ -300,7 +300,7 @@ def gen_array_body(name, fn, c):
 def command_proto(s, name, d):
     ret = s.ctype(d['returns']) if 'returns' in d else 'void '
     args = []
-    if isinstance(d.get('data'), str):
+    if isinstance(d.get('data'), str) or d.get('open'):
         return f'{ret}qmp_{snake(name)}(struct json_object *args, Error **errp)'
     for m, opt, typ in members(d.get('data')):
         if opt:
@@ -338,9 +338,10 @@ def gen_marshal(s, name, d, c):
         gen_marshal_union(s, name, d, c)
         return
     args = list(members(d.get('data')))
+    others = d.get('open', False)
     c.append(f'static bool marshal_{snake(name)}(struct json_object *j, '
              'struct json_object **ret, Error **errp)\n{')
-    c.extend(known_decl(d.get('data')))
+    c.extend(known_decl(d.get('data'))[1 if others else 0:])
     c.append('    bool ok = false;\n    Error *err = NULL;')
     if args:
         c.append('    struct {')
@@ -351,13 +352,13 @@ def gen_marshal(s, name, d, c):
         c.append('    } a;\n\n    memset(&a, 0, sizeof(a));')
     else:
         c.append('')
-    c.extend(parse_code(s, d.get('data'), 'a.', 'goto out;'))
+    c.extend(parse_code(s, d.get('data'), 'a.', 'goto out;', others))
     call_args = []
     for m, opt, _ in args:
         if opt:
             call_args.append(f'a.has_{snake(m)}')
         call_args.append(f'a.{snake(m)}')
-    gen_call(s, d, f'qmp_{snake(name)}({", ".join(call_args + ["&err"])})', c)
+    gen_call(s, d, f'qmp_{snake(name)}({", ".join((["j"] if others else call_args) + ["&err"])})', c)
     c.append('out:\n    error_propagate(errp, err);')
     for m, _, typ in args:
         code = free_code(s, typ, f'a.{snake(m)}')

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads of three classes, priority-inheriting mutexes, event words, and the recorded -realtime
- * parameters. The only file that calls pthread_mutex_* or sets a scheduling policy.
+ * Threads of three classes, priority-inheriting mutexes and event words. The only file that calls
+ * pthread_mutex_*.
  */
 #include "qemu/thread.h"
+
+#include "qemu-thread-internal.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,19 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef SCHED_RESET_ON_FORK
-#define SCHED_RESET_ON_FORK 0x40000000
-#endif
-
 static __thread QemuThread *self_thread;
-static __thread ThreadClass self_class = THREAD_HELPER;
 
 /* Threads that live; the list is linked through QemuThread.next. */
 static pthread_mutex_t registry_lock;
 static QemuThread *registry;
-
-static _Atomic(const QemuRealtimeProfile *) realtime_profile; /* in force; NULL: none */
-static QemuCpuSet process_affinity; /* what the process was started with */
 
 /* ---- Mutexes ---- */
 
@@ -249,176 +242,7 @@ bool event_word_wait(EventWord *w, int64_t deadline_ns)
     }
 }
 
-/* ---- Realtime parameters ---- */
-
-void qemu_init_realtime_profile(const QemuRealtimeProfile *p)
-{
-    QemuSched s;
-
-    if (qemu_thread_get_sched(0, &s) == 0) {
-        process_affinity = s.affinity;
-    }
-    atomic_store(&realtime_profile, p);
-}
-
-void qemu_init_realtime(int policy, int max_priority)
-{
-    static QemuRealtimeProfile p = { .name = "default", .realtime = true };
-
-    p.policy = policy;
-    p.max_priority = max_priority;
-    memset(&p.vcpus, 0xff, sizeof(p.vcpus));
-    memset(p.vcpu_cpu, 0xff, sizeof(p.vcpu_cpu));
-    qemu_init_realtime_profile(&p);
-}
-
-const QemuRealtimeProfile *qemu_realtime_profile(void)
-{
-    return atomic_load_explicit(&realtime_profile, memory_order_acquire);
-}
-
-void qemu_realtime_set_profile(const QemuRealtimeProfile *p)
-{
-    atomic_store(&realtime_profile, p);
-}
-
-bool qemu_realtime_is_enabled(void)
-{
-    const QemuRealtimeProfile *p = qemu_realtime_profile();
-    return p && p->realtime;
-}
-
-void qemu_realtime_get_parameters(int *policy, int *max_priority)
-{
-    const QemuRealtimeProfile *p = qemu_realtime_profile();
-    bool on = p && p->realtime;
-
-    *policy = on ? p->policy : SCHED_OTHER;
-    *max_priority = on ? p->max_priority : 0;
-}
-
-/* ---- Policy and affinity of a thread ---- */
-
-static const char *policy_name(int policy)
-{
-    switch (policy) {
-    case SCHED_FIFO:
-        return "SCHED_FIFO";
-    case SCHED_RR:
-        return "SCHED_RR";
-    default:
-        return "SCHED_OTHER";
-    }
-}
-
-_Static_assert(sizeof(cpu_set_t) == sizeof(QemuCpuSet), "both are 1024 bits");
-
-int qemu_thread_set_policy(pid_t tid, int policy, int priority)
-{
-    struct sched_param sp = { .sched_priority = priority };
-    /* So that neither child processes nor threads that a library makes inherit it. */
-    return sched_setscheduler(tid, policy | SCHED_RESET_ON_FORK, &sp) < 0 ? errno : 0;
-}
-
-int qemu_thread_set_affinity(pid_t tid, const QemuCpuSet *cpus)
-{
-    cpu_set_t set;
-
-    memcpy(&set, cpus, sizeof(set)); /* both are arrays of 64-bit words */
-    return sched_setaffinity(tid, sizeof(set), &set) < 0 ? errno : 0;
-}
-
-int qemu_thread_get_sched(pid_t tid, QemuSched *s)
-{
-    struct sched_param sp = { 0 };
-    cpu_set_t set;
-    int policy = sched_getscheduler(tid);
-
-    memset(s, 0, sizeof(*s));
-    CPU_ZERO(&set);
-    if (policy < 0 || sched_getparam(tid, &sp) < 0 ||
-        sched_getaffinity(tid, sizeof(set), &set) < 0) {
-        return errno;
-    }
-    s->policy = policy & ~SCHED_RESET_ON_FORK;
-    s->reset_on_fork = policy & SCHED_RESET_ON_FORK;
-    s->priority = sp.sched_priority;
-    s->affinity_known = true;
-    memcpy(&s->affinity, &set, sizeof(set));
-    return 0;
-}
-
-bool qemu_thread_wanted(const QemuThread *t, const QemuRealtimeProfile *p, QemuSched *s)
-{
-    bool chosen = t->vcpu < 0 || (p && qemu_cpu_set_has(&p->vcpus, (unsigned)t->vcpu));
-
-    memset(s, 0, sizeof(*s));
-    s->policy = SCHED_OTHER;
-    s->reset_on_fork = true;
-    if (p && p->affinity) {
-        s->affinity_known = true;
-        s->affinity = process_affinity;
-    }
-    if (t->cls == THREAD_HELPER) {
-        return true;
-    }
-    if (!p) {
-        return false;
-    }
-    if (p->realtime && chosen) {
-        s->policy = p->policy;
-        s->priority = p->max_priority - (t->cls == THREAD_VCPU);
-    }
-    if (t->cls == THREAD_EVENT && p->event_pinned) {
-        s->affinity = p->event_affinity;
-    } else if (t->vcpu >= 0 && t->vcpu < QEMU_VCPUS_MAX && p->vcpu_cpu[t->vcpu] >= 0) {
-        memset(&s->affinity, 0, sizeof(s->affinity));
-        qemu_cpu_set_add(&s->affinity, (unsigned)p->vcpu_cpu[t->vcpu]);
-    }
-    return true;
-}
-
-/* Gives the calling thread what the profile in force says, and reads it back. Returns an errno. */
-static int sched_apply_self(const QemuThread *t)
-{
-    QemuSched want, got;
-    int err = 0, err_affinity = 0;
-
-    if (!qemu_thread_wanted(t, qemu_realtime_profile(), &want)) {
-        return 0;
-    }
-    if (want.affinity_known) {
-        err_affinity = qemu_thread_set_affinity(0, &want.affinity);
-    }
-    err = qemu_thread_set_policy(0, want.policy, want.priority);
-    int err_read = qemu_thread_get_sched(0, &got);
-    if (err_read) {
-        return err_read;
-    }
-    if (t->cls == THREAD_HELPER) {
-        /* A filter may forbid the call; a thread that is not realtime anyway needs no help. */
-        bool is_realtime = got.priority > 0 || got.policy == SCHED_FIFO || got.policy == SCHED_RR;
-        return is_realtime ? (err ? err : EPERM) : 0;
-    }
-    if (err || err_affinity) {
-        return err ? err : err_affinity;
-    }
-    bool pinned = !want.affinity_known || qemu_cpu_set_within(&got.affinity, &want.affinity);
-    return got.policy == want.policy && got.priority == want.priority && pinned ? 0 : EPERM;
-}
-
-int qemu_thread_try_policy(int policy, int priority)
-{
-    struct sched_param sp = { .sched_priority = priority };
-
-    if (policy < 0) {
-        policy = sched_getscheduler(0);
-        sched_getparam(0, &sp);
-    } else {
-        policy |= SCHED_RESET_ON_FORK;
-    }
-    return sched_setscheduler(0, policy, &sp) < 0 ? errno : 0;
-}
+/* ---- Stacks ---- */
 
 /* Page size of all hosts this runs on, or a divisor of it. */
 #define TOUCH_STEP 4096
@@ -518,6 +342,7 @@ typedef struct ThreadStart {
     QemuThread *t;
     void *(*fn)(void *);
     void *arg;
+    bool touch; /* the stack, though the class would not ask for it */
     int err;
     EventWord done;
 } ThreadStart;
@@ -526,7 +351,6 @@ typedef struct ThreadStart {
 static void thread_bind_self(QemuThread *t)
 {
     self_thread = t;
-    self_class = t->cls;
     t->thread = pthread_self();
     atomic_store(&t->tid, (pid_t)syscall(SYS_gettid));
     registry_add(t);
@@ -540,12 +364,12 @@ static void *thread_trampoline(void *opaque)
     void *arg = start->arg;
 
     pthread_setname_np(pthread_self(), t->name);
-    if (t->cls != THREAD_HELPER && qemu_realtime_profile()) {
+    if ((t->cls != THREAD_HELPER || start->touch) && qemu_realtime_profile()) {
         stack_touch_self(QEMU_THREAD_STACK_SIZE); /* the C library allocates for it: still of no class */
     }
     /* In one go: whoever switches profiles finds it in the list, or has switched before. */
     registry_take();
-    int err = sched_apply_self(t);
+    int err = qemu_thread_sched_apply(t, 0);
     if (!err) {
         thread_bind_self(t);
     }
@@ -582,19 +406,9 @@ static void thread_fill(QemuThread *t, const char *name, ThreadClass cls, int vc
     snprintf(t->name, sizeof(t->name), "%s", name);
 }
 
-static void policy_refused(Error **errp, const QemuThread *t, int err)
+static bool thread_create(QemuThread *t, void *(*fn)(void *), void *arg, bool touch, Error **errp)
 {
-    QemuSched want;
-
-    qemu_thread_wanted(t, qemu_realtime_profile(), &want);
-    error_setg_errno(errp, err, "thread '%s': the host refused policy %s, priority %d%s", t->name,
-                     policy_name(want.policy), want.priority,
-                     want.affinity_known ? ", or the affinity of the profile" : "");
-}
-
-static bool thread_create(QemuThread *t, void *(*fn)(void *), void *arg, Error **errp)
-{
-    ThreadStart start = { .t = t, .fn = fn, .arg = arg };
+    ThreadStart start = { .t = t, .fn = fn, .arg = arg, .touch = touch };
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t blocked, old;
@@ -614,7 +428,7 @@ static bool thread_create(QemuThread *t, void *(*fn)(void *), void *arg, Error *
     event_word_wait(&start.done, INT64_MAX);
     if (start.err) {
         pthread_join(thread, NULL);
-        policy_refused(errp, t, start.err);
+        qemu_thread_sched_refused(errp, t, start.err);
         return false;
     }
     return true;
@@ -625,7 +439,7 @@ bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *
 {
     rtcheck_helper_only(__func__);
     thread_fill(t, name, cls, -1);
-    return thread_create(t, fn, arg, errp);
+    return thread_create(t, fn, arg, false, errp);
 }
 
 bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, void *(*fn)(void *),
@@ -633,7 +447,36 @@ bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, voi
 {
     rtcheck_helper_only(__func__);
     thread_fill(t, name, THREAD_VCPU, (int)vcpu);
-    return thread_create(t, fn, arg, errp);
+    return thread_create(t, fn, arg, false, errp);
+}
+
+bool qemu_thread_create_vcpu_later(QemuThread *t, const char *name, void *(*fn)(void *), void *arg,
+                                   Error **errp)
+{
+    rtcheck_helper_only(__func__);
+    thread_fill(t, name, THREAD_HELPER, -1);
+    return thread_create(t, fn, arg, true, errp);
+}
+
+/* The list is held. */
+static int change_class(QemuThread *t, ThreadClass cls, int vcpu)
+{
+    t->cls = cls;
+    t->vcpu = vcpu;
+    return qemu_thread_sched_apply(t, atomic_load(&t->tid));
+}
+
+bool qemu_thread_become_vcpu(QemuThread *t, unsigned vcpu, Error **errp)
+{
+    rtcheck_helper_only(__func__);
+    registry_take();
+    int err = change_class(t, THREAD_VCPU, (int)vcpu);
+    if (err) {
+        qemu_thread_sched_refused(errp, t, err);
+        change_class(t, THREAD_HELPER, -1);
+    }
+    pthread_mutex_unlock(&registry_lock);
+    return !err;
 }
 
 void *qemu_thread_join(QemuThread *t)
@@ -651,10 +494,10 @@ bool qemu_thread_adopt_self(QemuThread *t, const char *name, ThreadClass cls, Er
 {
     thread_fill(t, name, cls, -1);
     registry_take();
-    int err = sched_apply_self(t);
+    int err = qemu_thread_sched_apply(t, 0);
     pthread_mutex_unlock(&registry_lock);
     if (err) {
-        policy_refused(errp, t, err);
+        qemu_thread_sched_refused(errp, t, err);
         return false;
     }
     /* The first thread's name is the process's name, which tools look for: it stays. */
@@ -675,7 +518,7 @@ bool qemu_thread_adopt_self(QemuThread *t, const char *name, ThreadClass cls, Er
 
 ThreadClass qemu_thread_self_class(void)
 {
-    return self_class;
+    return self_thread ? self_thread->cls : THREAD_HELPER;
 }
 
 const char *qemu_thread_self_name(void)

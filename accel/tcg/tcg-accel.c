@@ -88,7 +88,10 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
 
 static bool tcg_vcpu_init(CPUState *cpu, Error **errp)
 {
-    tcg_block_cache_size = vcpu_cache_size(tcg_cache_size, cpu_count());
+    /* One that is plugged in later is not among them yet. */
+    unsigned vcpus = cpu_count() + (cpu_get(cpu->index) != cpu);
+
+    tcg_block_cache_size = vcpu_cache_size(tcg_cache_size, vcpus);
     tcg_jit_cache_size = tcg_block_cache_size;
     return tcg_engine_init(x86_cpu(cpu), errp);
 }

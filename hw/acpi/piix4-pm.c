@@ -125,6 +125,15 @@ void piix4_pm_rtc(DeviceState *pm, int level)
     }
 }
 
+void piix4_pm_set_gpe(DeviceState *pm, unsigned gpe)
+{
+    Piix4Pm *s = piix4(pm);
+
+    QEMU_LOCK_GUARD(&s->lock);
+    s->gpsts |= (uint16_t)BIT(gpe);
+    update_sci(s);
+}
+
 static void enter_sleep(Piix4Pm *s)
 {
     unsigned typ = s->cnt >> CNT_SLP_TYP_SHIFT & 7;

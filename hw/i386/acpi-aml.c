@@ -7,8 +7,10 @@
 #include "hw/i386/acpi-build.h"
 
 enum { AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c, AML_STRING = 0x0d,
-       AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12, AML_EXT = 0x5b,
-       AML_EXT_DEVICE = 0x82 };
+       AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12, AML_METHOD = 0x14, AML_EXTERNAL = 0x15,
+       AML_EXT = 0x5b, AML_EXT_DEVICE = 0x82, AML_ARG0 = 0x68, AML_ARG1 = 0x69, AML_NOTIFY = 0x86,
+       AML_EQUAL = 0x93, AML_IF = 0xa0, AML_RETURN = 0xa4 };
+enum { TYPE_METHOD = 8 }; /* ObjectType of External() */
 
 static void op(GByteArray *a, uint8_t v)
 {
@@ -104,17 +106,86 @@ static void device(GByteArray *a, const char seg[4], const GByteArray *content)
     append_package(a, body);
 }
 
+static void method(GByteArray *a, const char seg[4], uint8_t flags, const GByteArray *content)
+{
+    g_autoptr(GByteArray) body = g_byte_array_new();
+    name_seg(body, seg);
+    op(body, flags);
+    g_byte_array_append(body, content->data, content->len);
+    op(a, AML_METHOD);
+    append_package(a, body);
+}
+
+/* A method \_SB.seg of another table, for who reads this one alone; the interpreter skips it. */
+static void external_method(GByteArray *a, const char seg[4], uint8_t args)
+{
+    static const char scope_path[] = "\\\x2e_SB_"; /* RootChar DualNamePrefix */
+    g_autoptr(GByteArray) body = g_byte_array_new();
+    integer(body, 0);
+    op(body, AML_EXTERNAL);
+    g_byte_array_append(body, (const guint8 *)scope_path, sizeof(scope_path) - 1);
+    name_seg(body, seg);
+    op(body, TYPE_METHOD);
+    op(body, args);
+    op(a, AML_IF);
+    append_package(a, body);
+}
+
+static void cpu_name(char seg[5], unsigned cpu)
+{
+    g_snprintf(seg, 5, "C%03X", cpu & 0xfff);
+}
+
+/* What a CPU that may come later has besides: _STA asks the register block, _MAT is for the MADT. */
+static void add_plug_methods(GByteArray *c, const AcpiConfig *cfg, unsigned cpu)
+{
+    g_autoptr(GByteArray) sta = g_byte_array_new(), madt = g_byte_array_new();
+    op(sta, AML_RETURN);
+    name_seg(sta, "CSTA");
+    integer(sta, cpu);
+    method(c, "_STA", 0, sta);
+    acpi_madt_cpu(madt, cpu, cfg->apic_id(cpu), true);
+    name_buffer(c, "_MAT", madt->data, madt->len);
+}
+
 static void add_cpus(GByteArray *a, const AcpiConfig *cfg)
 {
+    if (acpi_can_plug_cpus(cfg)) {
+        external_method(a, "CSTA", 1);
+    }
     for (unsigned i = 0; i < cfg->maxcpus; i++) {
         g_autoptr(GByteArray) c = g_byte_array_new();
         char seg[5];
-        g_snprintf(seg, sizeof(seg), "C%03X", i & 0xfff);
+        cpu_name(seg, i);
         name_string(c, "_HID", "ACPI0007");
         name_int(c, "_UID", i);
-        name_int(c, "_STA", i < cfg->cpus ? 0xf : 0);
+        if (acpi_can_plug_cpus(cfg)) {
+            add_plug_methods(c, cfg, i);
+        } else {
+            name_int(c, "_STA", 0xf);
+        }
         device(a, seg, c);
     }
+}
+
+/* CTFY (CPU, event), which ssdt-cpus.asl calls. */
+static void add_cpu_notify(GByteArray *a, const AcpiConfig *cfg)
+{
+    g_autoptr(GByteArray) all = g_byte_array_new();
+    for (unsigned i = 0; i < cfg->maxcpus; i++) {
+        g_autoptr(GByteArray) one = g_byte_array_new();
+        char seg[5];
+        cpu_name(seg, i);
+        op(one, AML_EQUAL);
+        op(one, AML_ARG0);
+        integer(one, i);
+        op(one, AML_NOTIFY);
+        name_seg(one, seg);
+        op(one, AML_ARG1);
+        op(all, AML_IF);
+        append_package(all, one);
+    }
+    method(a, "CTFY", 2, all);
 }
 
 static void add_hpet(GByteArray *a)
@@ -188,6 +259,9 @@ size_t acpi_build_ssdt(AcpiTables *t, const AcpiConfig *cfg)
         add_sleep_state(t->tables, "_S4_", cfg->s4_val);
     }
     add_cpus(sb, cfg);
+    if (acpi_can_plug_cpus(cfg)) {
+        add_cpu_notify(sb, cfg);
+    }
     if (cfg->hpet) {
         add_hpet(sb);
     }

@@ -26,12 +26,27 @@ typedef struct AcpiConfig {
 
 typedef struct AcpiTables {
     GByteArray *tables, *rsdp, *linker;
+    size_t madt, madt_cpus; /* offsets of the table and of its first CPU in tables */
 } AcpiTables;
+
+/* Are there places for CPUs that come later? */
+static inline bool acpi_can_plug_cpus(const AcpiConfig *cfg)
+{
+    return cfg->maxcpus > cfg->cpus;
+}
 
 void acpi_build(AcpiTables *t, const AcpiConfig *cfg);
 void acpi_free(AcpiTables *t);
 /* Executes the linker commands in place, for tables at these guest addresses. */
 void acpi_link(AcpiTables *t, uint64_t tables_addr, uint64_t rsdp_addr);
+
+/*
+ * A CPU has come: the offset of the byte in tables that says so in the MADT (1; the table's check sum
+ * then falls by as much). SIZE_MAX: none, a table cannot say so.
+ */
+size_t acpi_madt_enabled(const AcpiTables *t, unsigned cpu);
+/* The same, done in tables that acpi_link() went over. RT_SAFE. */
+void acpi_madt_enable(AcpiTables *t, unsigned cpu);
 
 /* ---- Pieces (acpi-tables.c, acpi-aml.c) ---- */
 
@@ -42,6 +57,8 @@ void acpi_table_end(AcpiTables *t, size_t start);
 /* The field of size bytes at offset in file holds an offset in the tables: make it an address. */
 void acpi_add_pointer(AcpiTables *t, const char *file, size_t offset, unsigned size);
 void acpi_put(GByteArray *a, uint64_t v, unsigned size);
+/* A CPU's entry in the MADT. */
+void acpi_madt_cpu(GByteArray *a, unsigned cpu, uint32_t apic_id, bool enabled);
 /* SSDT: what depends on the command line (CPUs, HPET, serial ports, S3, S4). */
 size_t acpi_build_ssdt(AcpiTables *t, const AcpiConfig *cfg);
 

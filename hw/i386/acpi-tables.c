@@ -4,6 +4,7 @@
 #include "hw/i386/acpi-build.h"
 #include "hw/i386/boot.h"
 #include "hw/i386/dsdt.h"
+#include "hw/i386/ssdt-cpus.h"
 #include "hw/i440fx.h"
 
 #define OEM_ID       "QEMURT"
@@ -11,6 +12,7 @@
 #define CREATOR_ID   "QRT "
 #define HEADER_SIZE  36
 
+enum { MADT_CPU_SIZE = 8 };
 enum { LOADER_ALLOCATE = 1, LOADER_ADD_POINTER = 2, LOADER_ADD_CHECKSUM = 3 };
 enum { LOADER_ZONE_HIGH = 1, LOADER_ZONE_FSEG = 2 };
 #define LOADER_ENTRY 128
@@ -140,14 +142,15 @@ static size_t build_facs(AcpiTables *t)
     return start;
 }
 
-static size_t build_dsdt(AcpiTables *t)
+/* One that iasl compiled. */
+static size_t add_compiled(AcpiTables *t, const uint8_t *aml, size_t len)
 {
     GByteArray *a = t->tables;
     put_zeros(a, ROUND_UP((size_t)a->len, (size_t)8) - a->len);
     size_t start = a->len;
-    g_byte_array_append(a, dsdt_aml_code, sizeof(dsdt_aml_code));
+    g_byte_array_append(a, aml, (guint)len);
     a->data[start + 9] = 0; /* the linker command writes it anew */
-    loader_checksum(t, ACPI_FILE_TABLES, start + 9, start, sizeof(dsdt_aml_code));
+    loader_checksum(t, ACPI_FILE_TABLES, start + 9, start, len);
     return start;
 }
 
@@ -243,24 +246,39 @@ static void madt_override(GByteArray *a, uint8_t irq, uint32_t gsi, uint16_t fla
     acpi_put(a, flags, 2);
 }
 
-static void madt_cpus(GByteArray *a, const AcpiConfig *cfg)
+void acpi_madt_cpu(GByteArray *a, unsigned cpu, uint32_t apic_id, bool enabled)
 {
-    for (unsigned i = 0; i < cfg->maxcpus; i++) {
-        uint32_t id = cfg->apic_id(i), enabled = i < cfg->cpus;
-        if (id < 255 && i < 255) {
-            acpi_put(a, 0, 1); /* processor local APIC */
-            acpi_put(a, 8, 1);
-            acpi_put(a, i, 1);
-            acpi_put(a, id, 1);
-            acpi_put(a, enabled, 4);
-        } else {
-            acpi_put(a, 9, 1); /* processor local x2APIC */
-            acpi_put(a, 16, 1);
-            acpi_put(a, 0, 2);
-            acpi_put(a, id, 4);
-            acpi_put(a, enabled, 4);
-            acpi_put(a, i, 4);
-        }
+    if (apic_id < 255 && cpu < 255) {
+        acpi_put(a, 0, 1); /* processor local APIC */
+        acpi_put(a, MADT_CPU_SIZE, 1);
+        acpi_put(a, cpu, 1);
+        acpi_put(a, apic_id, 1);
+        acpi_put(a, enabled, 4);
+    } else {
+        acpi_put(a, 9, 1); /* processor local x2APIC */
+        acpi_put(a, 16, 1);
+        acpi_put(a, 0, 2);
+        acpi_put(a, apic_id, 4);
+        acpi_put(a, enabled, 4);
+        acpi_put(a, cpu, 4);
+    }
+}
+
+/* Those with larger ids cannot be plugged in: the board has no more than 255 CPUs. */
+size_t acpi_madt_enabled(const AcpiTables *t, unsigned cpu)
+{
+    size_t at = t->madt_cpus + (size_t)cpu * MADT_CPU_SIZE;
+    bool plain = at + MADT_CPU_SIZE <= t->tables->len && t->tables->data[at] == 0 &&
+                 t->tables->data[at + 2] == cpu;
+    return plain ? at + 4 : SIZE_MAX;
+}
+
+void acpi_madt_enable(AcpiTables *t, unsigned cpu)
+{
+    size_t at = acpi_madt_enabled(t, cpu);
+    if (at != SIZE_MAX && !t->tables->data[at]) {
+        t->tables->data[at] = 1;
+        t->tables->data[t->madt + 9]--;
     }
 }
 
@@ -271,7 +289,11 @@ static size_t build_madt(AcpiTables *t, const AcpiConfig *cfg)
     size_t start = acpi_table_begin(t, "APIC", 4);
     acpi_put(a, 0xfee00000, 4);
     acpi_put(a, 1, 4); /* PCAT_COMPAT: there is an 8259 pair */
-    madt_cpus(a, cfg);
+    t->madt = start;
+    t->madt_cpus = a->len;
+    for (unsigned i = 0; i < cfg->maxcpus; i++) {
+        acpi_madt_cpu(a, i, cfg->apic_id(i), i < cfg->cpus);
+    }
     acpi_put(a, 1, 1); /* I/O APIC */
     acpi_put(a, 12, 1);
     acpi_put(a, 0, 2);
@@ -349,9 +371,12 @@ void acpi_build(AcpiTables *t, const AcpiConfig *cfg)
     loader_allocate(t, ACPI_FILE_TABLES, 64, LOADER_ZONE_HIGH);
     loader_allocate(t, ACPI_FILE_RSDP, 16, LOADER_ZONE_FSEG);
     size_t facs = build_facs(t);
-    size_t dsdt = build_dsdt(t);
+    size_t dsdt = add_compiled(t, dsdt_aml_code, sizeof(dsdt_aml_code));
     list[n++] = build_fadt(t, facs, dsdt);
     list[n++] = acpi_build_ssdt(t, cfg);
+    if (acpi_can_plug_cpus(cfg)) {
+        list[n++] = add_compiled(t, ssdt_cpus_aml_code, sizeof(ssdt_cpus_aml_code));
+    }
     list[n++] = build_madt(t, cfg);
     if (cfg->hpet) {
         list[n++] = build_hpet(t);

@@ -205,11 +205,28 @@ static bool add_acpi(PcState *pc, Error **errp)
         return true;
     }
     pc_acpi_build(pc, &t);
+    for (unsigned i = 0; i < pc->cfg->smp.maxcpus; i++) {
+        pc->madt_enabled[i] = acpi_madt_enabled(&t, i);
+    }
     bool ok = fw_cfg_add_file(pc->fw_cfg, ACPI_FILE_TABLES, t.tables->data, t.tables->len, errp) &&
               fw_cfg_add_file(pc->fw_cfg, ACPI_FILE_RSDP, t.rsdp->data, t.rsdp->len, errp) &&
               fw_cfg_add_file(pc->fw_cfg, ACPI_FILE_LOADER, t.linker->data, t.linker->len, errp);
     acpi_free(&t);
     return ok;
+}
+
+void pc_firmware_cpu_plugged(PcState *pc, unsigned cpu)
+{
+    static const uint8_t one = 1;
+    unsigned cpus = cpu_count();
+    uint8_t le[2] = { (uint8_t)cpus, (uint8_t)(cpus >> 8) };
+
+    /* SeaBIOS waits for so many to report. */
+    rtc_set_memory(pc->rtc, 0x5f, (uint8_t)(cpus - 1));
+    fw_cfg_patch(pc->fw_cfg, FW_CFG_NB_CPUS, 0, le, sizeof(le));
+    if (pc->pm && pc->madt_enabled[cpu] != SIZE_MAX) { /* firmware makes the check sum */
+        fw_cfg_patch_file(pc->fw_cfg, ACPI_FILE_TABLES, pc->madt_enabled[cpu], &one, 1);
+    }
 }
 
 static bool add_smbios(PcState *pc, Error **errp)

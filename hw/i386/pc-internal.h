@@ -3,6 +3,7 @@
 #ifndef HW_I386_PC_INTERNAL_H
 #define HW_I386_PC_INTERNAL_H
 
+#include "accel/cpu.h"
 #include "hw/i386/boot.h"
 #include "hw/i440fx.h"
 #include "hw/isa.h"
@@ -26,11 +27,12 @@ typedef struct PcState {
     MemoryRegion ram_mr, ram_below, ram_above, bios_mr, apic_mr;
     MemoryRegion port80_mr, portf0_mr;
 
-    DeviceState *pcihost, *i440fx, *piix3, *pm;
+    DeviceState *pcihost, *i440fx, *piix3, *pm, *cpus;
     DeviceState *rtc, *hpet, *fw_cfg;
     PCIBus *pci;
     IsaBus isa;
 
+    size_t madt_enabled[MAX_CPUS]; /* acpi_madt_enabled() in fw_cfg's tables */
     BootImage boot; /* format NULL: firmware runs */
 } PcState;
 
@@ -46,9 +48,13 @@ IrqLine pc_a20_line(void);
 bool pc_bios_load(PcState *pc, Error **errp);
 void pc_cmos_init(PcState *pc);
 bool pc_fw_cfg_init(PcState *pc, Error **errp);
+/* Firmware that starts from now on finds this vCPU too. HELPER_ONLY, run state held. */
+void pc_firmware_cpu_plugged(PcState *pc, unsigned cpu);
 
 /* pc-boot.c: direct kernel boot: what firmware would have set up, at each reset. */
 bool pc_boot_init(PcState *pc, Error **errp);
+/* The kernel that boots next finds this vCPU too. HELPER_ONLY, run state held. */
+void pc_boot_cpu_plugged(PcState *pc, unsigned cpu);
 /* MachineType.blobs, of a kernel that is booted directly. */
 void pc_boot_blobs(const PcState *pc, MachineBlobFn *fn, void *opaque);
 /* Tables of this machine, for firmware and for direct boot. The caller frees them. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "accel/accel.h"
 #include "accel/irqchip.h"
+#include "hw/acpi-cpus.h"
 #include "hw/i386/pc-internal.h"
 #include "hw/intc.h"
 #include "hw/ps2.h"
@@ -127,6 +128,26 @@ static bool pc_chipset_init(PcState *pc, Error **errp)
     return true;
 }
 
+/* The part of ACPI that tells of vCPUs; after power management, which resets its event first. */
+static bool pc_cpus_init(PcState *pc, Error **errp)
+{
+    const SmpTopology *smp = &pc->cfg->smp;
+    AcpiCpusSetup setup = { .count = smp->maxcpus, .apic_id = x86_apic_id, .pm = pc->pm };
+
+    if (smp->maxcpus == smp->cpus) {
+        return true;
+    }
+    pc->cpus = device_new_named("acpi-cpus");
+    acpi_cpus_setup(pc->cpus, &setup);
+    if (!device_realize(pc->cpus, &pc->isa.bus, errp)) {
+        return false;
+    }
+    for (unsigned i = 0; i < smp->cpus; i++) {
+        acpi_cpus_plug(pc->cpus, i, false);
+    }
+    return true;
+}
+
 static bool pc_pm_init(PcState *pc, Error **errp)
 {
     if (!pc->cfg->acpi) {
@@ -135,7 +156,7 @@ static bool pc_pm_init(PcState *pc, Error **errp)
     pc->pm = pci_function(pc, "PIIX4_PM", "01.3", false);
     piix4_pm_set_sci(pc->pm, pc_gsi_line(ACPI_SCI_IRQ, PC_SOURCE_SCI));
     isa_reserve_ports("PIIX4_PM", PIIX4_PM_IO, PIIX4_PM_IO + 0x3f); /* the guest maps it */
-    return device_realize(pc->pm, &pc->pci->bus, errp);
+    return device_realize(pc->pm, &pc->pci->bus, errp) && pc_cpus_init(pc, errp);
 }
 
 /* ---- ISA devices ---- */
@@ -251,6 +272,24 @@ static bool pc_init(const MachineConfig *cfg, Error **errp)
     return pc_boot_init(pc, errp) && pc_fw_cfg_init(pc, errp);
 }
 
+static bool pc_cpu_plug_check(Error **errp)
+{
+    if (!the_pc.cfg->acpi) {
+        error_setg(errp, "the machine has no ACPI, by which the guest would hear of a CPU that comes; start "
+                         "it without acpi=off");
+    }
+    return the_pc.cfg->acpi;
+}
+
+static void pc_cpu_plugged(unsigned cpu, bool hot)
+{
+    pc_firmware_cpu_plugged(&the_pc, cpu);
+    pc_boot_cpu_plugged(&the_pc, cpu);
+    if (the_pc.cpus) {
+        acpi_cpus_plug(the_pc.cpus, cpu, hot);
+    }
+}
+
 static void pc_blobs(MachineBlobFn *fn, void *opaque)
 {
     if (the_pc.bios) {
@@ -270,5 +309,7 @@ const MachineType machine_pc = {
     .default_ram_size = 128 * MiB,
     .min_ram_size = MiB,
     .init = pc_init,
+    .cpu_plug_check = pc_cpu_plug_check,
+    .cpu_plugged = pc_cpu_plugged,
     .blobs = pc_blobs,
 };

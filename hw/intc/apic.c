@@ -365,8 +365,24 @@ static void apic_cpu_init(CPUState *cpu)
     a->row_phys = a->row_cluster = -1;
     cpu->irqchip = a;
     apic_timer_init(a);
-    apic_set_by_index(cpu->index, a);
     apic_cpu_reset(cpu, false);
+}
+
+static void apic_cpu_publish(CPUState *cpu)
+{
+    apic_set_by_index(cpu->index, cpu_apic(cpu));
+}
+
+static void apic_cpu_fini(CPUState *cpu)
+{
+    LocalApic *a = cpu_apic(cpu);
+
+    atomic_store(&a->base, 0); /* it leaves every row */
+    apic_dest_update(a);
+    apic_lint0_users_update(a);
+    timer_fini(&a->manual_timer);
+    cpu->irqchip = NULL;
+    g_free(a);
 }
 
 static bool apic_cpu_pending(CPUState *cpu)
@@ -452,6 +468,8 @@ const IrqChipOps irqchip_user = {
     .set_gsi = irqchip_user_set_gsi,
     .send_msi = apic_send_msi,
     .cpu_init = apic_cpu_init,
+    .cpu_publish = apic_cpu_publish,
+    .cpu_fini = apic_cpu_fini,
     .cpu_reset = apic_cpu_reset,
     .cpu_pending = apic_cpu_pending,
     .cpu_ack = apic_cpu_ack,

@@ -333,15 +333,40 @@ const void *fw_cfg_get(DeviceState *fw, uint16_t key, size_t *len)
     return it->data;
 }
 
-const void *fw_cfg_get_file(DeviceState *fw, const char *name, size_t *len)
+/* FW_CFG_INVALID: no such file. */
+static uint16_t file_key(const FwCfgState *s, const char *name)
 {
-    FwCfgState *s = fw_cfg(fw);
     for (unsigned i = 0; i < s->files; i++) {
         if (strcmp(s->names[i], name) == 0) {
-            return fw_cfg_get(fw, (uint16_t)(FW_CFG_FILE_FIRST + i), len);
+            return (uint16_t)(FW_CFG_FILE_FIRST + i);
         }
     }
-    return NULL;
+    return FW_CFG_INVALID;
+}
+
+const void *fw_cfg_get_file(DeviceState *fw, const char *name, size_t *len)
+{
+    uint16_t key = file_key(fw_cfg(fw), name);
+    return key == FW_CFG_INVALID ? NULL : fw_cfg_get(fw, key, len);
+}
+
+void fw_cfg_patch(DeviceState *fw, uint16_t key, size_t offset, const void *data, size_t len)
+{
+    FwCfgState *s = fw_cfg(fw);
+    const FwItem *it = item_slot(s, key);
+    QEMU_LOCK_GUARD(&s->lock);
+    if (it && it->present) {
+        g_assert(offset <= it->len && len <= it->len - offset);
+        memcpy((uint8_t *)it->data + offset, data, len);
+    }
+}
+
+void fw_cfg_patch_file(DeviceState *fw, const char *name, size_t offset, const void *data, size_t len)
+{
+    uint16_t key = file_key(fw_cfg(fw), name);
+    if (key != FW_CFG_INVALID) {
+        fw_cfg_patch(fw, key, offset, data, len);
+    }
 }
 
 /* ---- Device ---- */

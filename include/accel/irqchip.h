@@ -20,8 +20,13 @@ typedef struct IrqChipOps {
 
     /* ---- The rest is NULL when the local APIC is in the kernel ---- */
 
-    /* Makes/frees the local APIC of a vCPU (cpu->irqchip). Start-up or hot plug. */
+    /*
+     * Makes the local APIC of a vCPU (cpu->irqchip), which no message reaches before cpu_publish; frees
+     * one that was never published. Start-up or hot plug.
+     */
     void (*cpu_init)(CPUState *cpu);
+    void (*cpu_publish)(CPUState *cpu);
+    void (*cpu_fini)(CPUState *cpu);
     void (*cpu_reset)(CPUState *cpu, bool init_ipi);
     /* VCPU thread. Is a maskable interrupt deliverable (IRR above PPR, or the PIC through LINT0)? */
     bool (*cpu_pending)(CPUState *cpu);

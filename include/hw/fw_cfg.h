@@ -52,6 +52,12 @@ void fw_cfg_add_i64(DeviceState *fw, uint16_t key, uint64_t value);
 /* False + errp: name too long or taken, or no slot left. */
 bool fw_cfg_add_file(DeviceState *fw, const char *name, const void *data, size_t len,
                      Error **errp);
+/*
+ * HELPER_ONLY, also while the guest runs. Other bytes in an item that was copied: len of them at
+ * offset, which must lie in it. Name: of a file. An item that is not there is left alone.
+ */
+void fw_cfg_patch(DeviceState *fw, uint16_t key, size_t offset, const void *data, size_t len);
+void fw_cfg_patch_file(DeviceState *fw, const char *name, size_t offset, const void *data, size_t len);
 /* What -fw_cfg names, after the board's own. Messages name the option. */
 bool fw_cfg_add_options(DeviceState *fw, Error **errp);
 /* Item as it stands, for tests and the monitor; NULL if there is none. */

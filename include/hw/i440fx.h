@@ -61,5 +61,7 @@ bool piix4_pm_s4_enabled(DeviceState *pm);
 bool piix4_pm_s3_enabled(DeviceState *pm);
 /* The level of the RTC's interrupt output: its alarm can wake the machine. RT_SAFE. */
 void piix4_pm_rtc(DeviceState *pm, int level);
+/* A general purpose event (0..15) of a device on the board. RT_SAFE. */
+void piix4_pm_set_gpe(DeviceState *pm, unsigned gpe);
 
 #endif

@@ -52,6 +52,12 @@ typedef struct MachineType {
      * handler.
      */
     bool (*init)(const MachineConfig *cfg, Error **errp);
+    /*
+     * Optional, both or neither. HELPER_ONLY: may a vCPU come while the machine runs? Then, run state
+     * held: this one has come; hot: so that the guest is told of it.
+     */
+    bool (*cpu_plug_check)(Error **errp);
+    void (*cpu_plugged)(unsigned cpu, bool hot);
     /* Optional, HELPER_ONLY. Tells what the board puts into memory, or has there as ROM. */
     void (*blobs)(MachineBlobFn *fn, void *opaque);
 } MachineType;

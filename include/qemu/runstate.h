@@ -79,6 +79,13 @@ void vm_stop(RunState s);
 void vm_shutdown(void);
 bool vm_start(Error **errp);
 
+/*
+ * HELPER_ONLY. No stop, start, suspend, wake-up or reset in between, for a bounded piece of work: the
+ * main loop may wait for it. The lock has rank RUNSTATE.
+ */
+void runstate_hold(void);
+void runstate_release(void);
+
 /* Names as in QMP's WatchdogAction. */
 typedef enum WatchdogAction {
     WATCHDOG_ACTION_RESET,

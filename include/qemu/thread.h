@@ -89,8 +89,8 @@ typedef struct TSA_CAPABILITY("mutex") QemuMutex {
 typedef struct QemuThread {
     pthread_t thread;
     _Atomic pid_t tid; /* kernel thread id; 0 until the thread runs */
-    ThreadClass cls;
-    int vcpu; /* number of the vCPU it runs; -1: none */
+    _Atomic ThreadClass cls;
+    _Atomic int vcpu; /* number of the vCPU it runs; -1: none */
     char name[16];
     struct QemuThread *next;      /* private: registry */
     QemuSched former, now, want; /* private to a switch of profiles (realtime/) */
@@ -198,6 +198,18 @@ bool qemu_thread_create(QemuThread *t, const char *name, ThreadClass cls, void *
 /* The same for the thread of vCPU number vcpu, class THREAD_VCPU: profiles choose by number. */
 bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, void *(*fn)(void *),
                              void *arg, Error **errp) QEMU_MUST_CHECK;
+#ifndef _WIN32
+/*
+ * For a vCPU that is made while others run guest code: what its thread does first must take nothing
+ * from them. It is a HELPER whose stack is touched, and may allocate and take its time, until its
+ * creator has it become the thread of vCPU number vcpu, with policy, priority and affinity of the
+ * profile in force. The creator sets them, so it never waits for a thread that others of its priority
+ * keep from running. HELPER_ONLY. False: refused, errp is set and t is a HELPER still.
+ */
+bool qemu_thread_create_vcpu_later(QemuThread *t, const char *name, void *(*fn)(void *), void *arg,
+                                   Error **errp) QEMU_MUST_CHECK;
+bool qemu_thread_become_vcpu(QemuThread *t, unsigned vcpu, Error **errp) QEMU_MUST_CHECK;
+#endif
 void *qemu_thread_join(QemuThread *t);
 /*
  * The calling thread (the process's first) becomes a thread of class cls, policy included. The

@@ -163,6 +163,63 @@ def firmware_config():
             assert name in files, name
 
 
+CPU_TYPE = 'qemu64-x86_64-cpu'
+
+
+def madt_flags(q):
+    """Of each CPU's entry, as firmware finds them."""
+    key, size = fw_files(q)['etc/acpi/tables']
+    tables = fw_dma(q, key, size)
+    at = tables.index(b'APIC') + 44
+    return [tables[at + 8 * i + 4] for i in range(4)]
+
+
+def plugged_cpu():
+    """What a guest that runs is told of CPUs that come, and what firmware finds at the next start."""
+    with QTest('-smp', '1,maxcpus=4,sockets=2,cores=2', '-S', qmp=True) as q:
+        def place(n):
+            return {'driver': CPU_TYPE, 'socket-id': n // 2, 'core-id': n % 2, 'thread-id': 0}
+
+        q.qmp.cmd('device_add', **place(2))     # nothing has run yet: it is just there
+        pm_on(q)
+        q.intercept_in('ioapic')
+        q.outb(0xb2, 0xf1)
+        q.outw(PM + 0xe, 4)
+        assert q.inw(PM + 0xc) == 0
+        assert madt_flags(q) == [1, 0, 1, 0]
+        q.qmp.cmd('cont')
+        q.qmp.cmd('device_add', **place(3))
+        q.qmp.cmd('device_add', **place(1))
+        assert q.inw(PM + 0xc) == 4 and q.levels.get(9), q.levels
+        found = []
+        for _ in range(3):                      # as ssdt-cpus.asl does
+            q.outb(0xaf05, 0)
+            if not q.inb(0xaf04) & 2:
+                break
+            found.append(q.inl(0xaf08))
+            q.outb(0xaf04, 2)
+        assert sorted(found) == [1, 3], found
+        q.outw(PM + 0xc, 4)
+        assert not q.levels.get(9)
+        for n in range(4):
+            q.outl(0xaf00, n)
+            assert q.inb(0xaf04) == 1
+            q.outb(0xaf05, 3)
+            assert (q.inl(0xaf08), q.inl(0xaf00)) == (n, 0)
+        q.outl(0xaf00, 4)                       # no such place
+        assert q.inl(0xaf08) == 0 and q.inb(0xaf04) == 0
+        q.outb(0xaf04, 0xff)
+        q.outl(0xaf00, 0xffffffff)
+        q.outb(0xaf05, 0)
+        assert q.inl(0xaf08) == 0
+        assert madt_flags(q) == [1, 1, 1, 1]
+        assert struct.unpack('<H', fw_item(q, 5, 2))[0] == 4
+        q.outb(0x70, 0x5f)
+        assert q.inb(0x71) == 3
+    with QTest('-smp', '2', qmp=True) as q:     # no places, no registers
+        assert q.inl(0xaf08) == 0xffffffff
+
+
 def table_loader():
     """Does what a firmware does with the linker commands; all check sums must come out."""
     with QTest('-smp', '3') as q:
@@ -267,5 +324,5 @@ def firmware_files_of_the_user():
             assert q.text().count("does not begin with 'opt/'") == 1 and "'etc/mine'" in q.text(), q.text()
 
 
-main(board, firmware_files_of_the_user, shadow_ram, pirq_routing, pm_timer, power_button, soft_off, reset_register,
+main(board, firmware_files_of_the_user, plugged_cpu, shadow_ram, pirq_routing, pm_timer, power_button, soft_off, reset_register,
      firmware_config, table_loader, direct_boot)

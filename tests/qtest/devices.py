@@ -99,7 +99,7 @@ def bunch(q, lines):
 
 def every_port_and_page():
     """A guest that reads and writes all of the machine never ends the process."""
-    with QTest('-device', 'pc-testdev', '-no-reboot', '-no-shutdown') as q:
+    with QTest('-device', 'pc-testdev', '-no-reboot', '-no-shutdown', '-smp', '1,maxcpus=2') as q:
         ports = [p for p in range(0x10000) if p not in (0x60, 0x64, 0x92, 0xb2, 0xcf9)]
         for size in 'bwl':
             answers = bunch(q, [f'in{size} {p}\n' for p in ports])

@@ -162,6 +162,81 @@ def test_iothreads():
         check_iothreads(e, ('other', 0), ['b', 'c', 'd'])
 
 
+PLUG = ['-smp', '1,maxcpus=3,sockets=3']
+
+
+def plug(e, n, **more):
+    e.command('device_add', driver='qemu64-x86_64-cpu', **{'socket-id': n, 'core-id': 0, 'thread-id': 0}, **more)
+
+
+def affinity_of(e, cpu):
+    tid = next(t[3] for t in threads_of(e.pid) if t[0] == f'CPU {cpu}/TCG')
+    return os.sched_getaffinity(tid)
+
+
+def test_plugged_vcpus():
+    """In the profile in force, on the host CPU of their number, and with all they need in locked memory."""
+    need_realtime()
+    host = sorted(os.sched_getaffinity(0))
+    lists = [host[0], host[-1]]  # of those that the profile chooses
+    with Emulator('-realtime', f"maxprio=50,policy=fifo,vcpus=^1,vcpu-affinity={','.join(map(str, lists))}", *PLUG) as e:
+        plug(e, 2)
+        threads = {t[0]: t[1:3] for t in threads_of(e.pid)}
+        if threads['CPU 2/TCG'] != ('fifo', 49) or affinity_of(e, 2) != {lists[1]}:
+            raise AssertionError(f'{threads} {affinity_of(e, 2)}')
+        plug(e, 1)   # one that this profile does not choose
+        threads = {t[0]: t[1:3] for t in threads_of(e.pid)}
+        if threads['CPU 1/TCG'] != ('other', 0):
+            raise AssertionError(f'{threads}')
+        locked, size = status_kib(e.pid, 'VmLck'), status_kib(e.pid, 'VmSize')
+        if locked < 0.97 * size:
+            raise AssertionError(f'locked {locked} of {size} KiB')
+        with open(f'/proc/{e.pid}/smaps_rollup', encoding='utf-8') as f:
+            rss = next(int(l.split()[1]) for l in f if l.startswith('Rss:'))
+        if rss < 0.97 * (size - 40 * 1024):  # what the C library keeps aside for threads is no memory
+            raise AssertionError(f'{rss} of {size} KiB are there')
+
+
+def refuse_plug(e, n, limit, lifted, words):
+    """The host does: one error each time, nothing is left of it; later the same request succeeds."""
+    count, size = len(e.command('query-cpus-fast')), status_kib(e.pid, 'VmSize')
+    before = len(threads_of(e.pid))
+    subprocess.run(['prlimit', limit, '--pid', str(e.pid)], check=True)
+    for _ in range(3):
+        try:
+            plug(e, n)
+        except AssertionError as refused:
+            if 'GenericError' not in str(refused) or words not in str(refused):
+                raise
+        else:
+            raise AssertionError(f'{limit}: it was taken')
+    subprocess.run(['prlimit', lifted, '--pid', str(e.pid)], check=True)
+    if len(threads_of(e.pid)) != before or len(e.command('query-cpus-fast')) != count:
+        raise AssertionError(f'{threads_of(e.pid)}')
+    if status_kib(e.pid, 'VmSize') > size + 2048:  # what the C library keeps of a thread
+        raise AssertionError(f"{status_kib(e.pid, 'VmSize')} KiB, {size} before")
+    plug(e, n)
+
+
+def test_plugged_vcpu_without_memory():
+    need_realtime()
+    with Emulator('-realtime', 'maxprio=50,policy=fifo', *PLUG) as e:
+        plug(e, 1)
+        refuse_plug(e, 2, f"--as={(status_kib(e.pid, 'VmSize') + 8192) * 1024}:", '--as=unlimited:', 'cannot ')
+        check_classes(e.pid, ('fifo', 50), ('fifo', 49), 3)
+
+
+def test_plugged_vcpu_without_priority():
+    need_realtime()
+    wrapper = ['prlimit', '--rtprio=60:60', 'setpriv', '--bounding-set=-sys_nice', '--inh-caps=-sys_nice']
+    if subprocess.run([*wrapper, 'true'], check=False, capture_output=True).returncode != 0:
+        raise Skip('RLIMIT_RTPRIO cannot be raised here')
+    with Emulator('-realtime', 'maxprio=50,policy=fifo', *PLUG, wrapper=wrapper) as e:
+        plug(e, 1)
+        refuse_plug(e, 2, '--rtprio=30:60', '--rtprio=60:60', 'the host refused policy SCHED_FIFO, priority 49')
+        check_classes(e.pid, ('fifo', 50), ('fifo', 49), 3)
+
+
 def test_without():
     with Emulator('-smp', '2') as e:
         check_classes(e.pid, ('other', 0), ('other', 0), 2)

@@ -6,7 +6,7 @@
   headers   each header compiles alone (CC... is the compiler with its flags)
   licence   each source file begins with an SPDX line
   length    no file over 700 lines, no function over 100, but those in length-exceptions.txt
-  locks     pthread mutexes and scheduling policies only in util/qemu-thread-posix.c
+  locks     pthread mutexes only in util/qemu-thread-posix.c, scheduling policies in util/qemu-thread-sched.c
   ranks     docs/devel/locking.md lists the ranks of include/qemu/lockrank.h
 """
 import os
@@ -151,15 +151,20 @@ def check_length():
 
 def check_locks():
     bad = []
-    pattern = re.compile(r'\b(pthread_mutex_\w+|pthread_cond_\w+|pthread_rwlock_\w+|'
-                         r'sched_setscheduler|pthread_setschedparam|sched_setattr)\s*\(')
+    places = {
+        'util/qemu-thread-posix.c': re.compile(
+            r'\b(pthread_mutex_\w+|pthread_cond_\w+|pthread_rwlock_\w+)\s*\('),
+        'util/qemu-thread-sched.c': re.compile(
+            r'\b(sched_setscheduler|pthread_setschedparam|sched_setattr)\s*\('),
+    }
     for name in sources('.c', '.h'):
-        if name in ('util/qemu-thread-posix.c',) or name.startswith('tests/'):
-            continue
-        for n, line in enumerate(lines_of(name), 1):
-            m = pattern.search(line)
-            if m and not line.lstrip().startswith(('*', '/*')):
-                bad.append(f'{name}:{n}: {m.group(1)} belongs into util/qemu-thread-posix.c')
+        for place, pattern in places.items():
+            if name == place or name.startswith('tests/'):
+                continue
+            for n, line in enumerate(lines_of(name), 1):
+                m = pattern.search(line)
+                if m and not line.lstrip().startswith(('*', '/*')):
+                    bad.append(f'{name}:{n}: {m.group(1)} belongs into {place}')
     return bad
 
 

@@ -9,9 +9,17 @@
 
 static _Atomic unsigned runs;
 static atomic_bool hold_next;
+static atomic_bool refuse_next;
+static _Atomic unsigned runs_of[4];
+static ThreadClass init_class, run_class; /* of the thread of the last one made; that ran */
 
 static bool fake_vcpu_init(CPUState *cpu, Error **errp)
 {
+    init_class = qemu_thread_self_class();
+    if (atomic_exchange(&refuse_next, false)) {
+        error_setg(errp, "no room for CPU %u", cpu->index);
+        return false;
+    }
     return true;
 }
 
@@ -21,6 +29,8 @@ static void fake_hook(CPUState *cpu)
 
 static ExitReason fake_run(CPUState *cpu)
 {
+    run_class = qemu_thread_self_class();
+    atomic_fetch_add(&runs_of[cpu->index], 1);
     atomic_fetch_add(&runs, 1);
     if (atomic_exchange(&hold_next, false)) {
         cpu_hold_self();
@@ -61,6 +71,81 @@ static void test_hold(void)
     cpus_pause_all();
 }
 
+static void count_thread(const QemuThread *t, void *opaque)
+{
+    *(unsigned *)opaque += t->cls != THREAD_EVENT;
+}
+
+static unsigned threads(void)
+{
+    unsigned n = 0;
+
+    qemu_thread_foreach(count_thread, &n);
+    return n;
+}
+
+/* It runs if the others do. What it needs is made by a thread that is no vCPU's yet. */
+static void test_plug(void)
+{
+    CPUState *cpu;
+
+    cpus_resume_all();
+    cpu = cpu_plug_begin(1, &error_abort);
+    g_assert_cmpint(init_class, ==, THREAD_HELPER);
+    g_assert_true(atomic_load(&cpu->stopped));
+    g_assert_null(cpu_get(1));
+    g_assert_cmpuint(cpu_count(), ==, 1);
+    g_usleep(20000);
+    g_assert_cmpuint(atomic_load(&runs_of[1]), ==, 0);
+    cpu_plug_end(cpu);
+    g_assert_true(cpu_get(1) == cpu);
+    g_assert_cmpuint(cpu_count(), ==, 2);
+    for (unsigned k = 0; !atomic_load(&runs_of[1]); k++) {
+        g_assert_cmpuint(k, <, 20000);
+        g_usleep(1000);
+    }
+    g_assert_cmpint(run_class, ==, THREAD_VCPU);
+    cpus_pause_all();
+    g_assert_true(atomic_load(&cpu->stopped));
+}
+
+/* While the others are parked it is too. */
+static void test_plug_paused(void)
+{
+    CPUState *cpu;
+
+    cpus_pause_all();
+    cpu = cpu_plug_begin(3, &error_abort);
+    cpu_plug_end(cpu);
+    g_usleep(20000);
+    g_assert_cmpuint(atomic_load(&runs_of[3]), ==, 0);
+    g_assert_null(cpu_get(2));
+    cpus_resume_all();
+    for (unsigned k = 0; !atomic_load(&runs_of[3]); k++) {
+        g_assert_cmpuint(k, <, 20000);
+        g_usleep(1000);
+    }
+    cpus_pause_all();
+}
+
+/* Nothing is left of one that cannot be made. */
+static void test_plug_refused(void)
+{
+    Error *err = NULL;
+    unsigned count = cpu_count(), before = threads();
+
+    for (unsigned i = 0; i < 3; i++) {
+        atomic_store(&refuse_next, true);
+        g_assert_null(cpu_plug_begin(2, &err));
+        g_assert_cmpstr(error_get_pretty(err), ==, "no room for CPU 2");
+        error_free(err);
+        err = NULL;
+        g_assert_null(cpu_get(2));
+        g_assert_cmpuint(cpu_count(), ==, count);
+        g_assert_cmpuint(threads(), ==, before);
+    }
+}
+
 /* A vCPU that is parked runs nothing more when its thread is ended. Last. */
 static void test_quit(void)
 {
@@ -83,6 +168,9 @@ int main(int argc, char **argv)
     cpus_start_threads(&error_abort);
     cpus_pause_all();
     g_test_add_func("/cpus/hold", test_hold);
+    g_test_add_func("/cpus/plug", test_plug);
+    g_test_add_func("/cpus/plug-paused", test_plug_paused);
+    g_test_add_func("/cpus/plug-refused", test_plug_refused);
     g_test_add_func("/cpus/quit", test_quit);
     return g_test_run();
 }

@@ -44,8 +44,8 @@ static const uint8_t *table_at(const AcpiTables *t, uint64_t addr)
     return t->tables->data + (addr - TABLES);
 }
 
-/* By the XSDT, as a guest does; checks each table on the way. */
-static const uint8_t *find(const AcpiTables *t, const char *sig)
+/* By the XSDT, as a guest does; checks each table on the way. The first of that name but nth. */
+static const uint8_t *find_nth(const AcpiTables *t, const char *sig, unsigned nth)
 {
     const uint8_t *rsdp = t->rsdp->data, *found = NULL;
     g_assert_cmpmem(rsdp, 8, "RSD PTR ", 8);
@@ -61,13 +61,18 @@ static const uint8_t *find(const AcpiTables *t, const char *sig)
         const uint8_t *p = table_at(t, boot_ld64(xsdt + 36 + 8 * i));
         g_assert_cmphex(boot_ld32(rsdt + 36 + 4 * i), ==, boot_ld64(xsdt + 36 + 8 * i));
         g_assert_cmpuint(sum(p, boot_ld32(p + 4)), ==, 0);
-        if (memcmp(p, sig, 4) == 0) {
+        if (memcmp(p, sig, 4) == 0 && nth-- == 0) {
             found = p;
         }
     }
     g_assert_cmpuint(sum(xsdt, boot_ld32(xsdt + 4)), ==, 0);
     g_assert_cmpuint(sum(rsdt, boot_ld32(rsdt + 4)), ==, 0);
     return found;
+}
+
+static const uint8_t *find(const AcpiTables *t, const char *sig)
+{
+    return find_nth(t, sig, 0);
 }
 
 static void test_links(void)
@@ -113,6 +118,25 @@ static void count_madt(const uint8_t *madt, unsigned *lapic, unsigned *x2apic, u
     }
 }
 
+/* A CPU that comes is enabled in the tables as they are, and their check sums hold. */
+static void test_madt_enable(void)
+{
+    AcpiTables t;
+    unsigned lapic, x2apic, enabled, overrides;
+    make(&t, 3, 8, id_plain);
+    acpi_madt_enable(&t, 5);
+    acpi_madt_enable(&t, 5);
+    acpi_madt_enable(&t, 0);
+    acpi_madt_enable(&t, 8);
+    const uint8_t *madt = find(&t, "APIC");
+    count_madt(madt, &lapic, &x2apic, &enabled, &overrides);
+    g_assert_cmpuint(enabled, ==, 4);
+    g_assert_cmpuint(madt[44 + 8 * 5 + 4], ==, 1);
+    g_assert_cmpuint(acpi_madt_enabled(&t, 5), ==, (size_t)(madt + 44 + 8 * 5 + 4 - t.tables->data));
+    g_assert_cmpuint(acpi_madt_enabled(&t, 8), ==, SIZE_MAX);
+    acpi_free(&t);
+}
+
 static void test_madt(void)
 {
     AcpiTables t;
@@ -134,51 +158,88 @@ static void test_madt(void)
     acpi_free(&t);
 }
 
-/* The disassembler takes SSDT and DSDT, and sees what was meant. */
+/* ---- What the disassembler reads ---- */
+
+static void check_ssdt(const char *text, unsigned maxcpus)
+{
+    g_autofree char *last = g_strdup_printf("Device (C%03X)", maxcpus - 1);
+    g_assert_nonnull(strstr(text, last));
+    g_assert_nonnull(strstr(text, "Scope (\\_SB.PCI0.ISA)"));
+    g_assert_nonnull(strstr(text, "Device (COM4)"));
+    g_assert_nonnull(strstr(text, "0x02F8,             // Range Minimum"));
+    g_assert_nonnull(strstr(text, "0xFED00000,         // Address Base"));
+    g_assert_nonnull(strstr(text, "Name (_S3"));
+    g_assert_nonnull(strstr(text, "Name (_S4"));
+    g_assert_null(strstr(text, "Unknown"));
+    if (maxcpus == 1) {
+        g_assert_nonnull(strstr(text, "Name (_STA, 0x0F)"));
+        g_assert_null(strstr(text, "CSTA"));
+        return;
+    }
+    g_autofree char *sta = g_strdup_printf("Return (CSTA (0x%02X))", maxcpus - 1);
+    g_autofree char *notify = g_strdup_printf("Notify (C%03X, Arg1)", maxcpus - 1);
+    g_assert_nonnull(strstr(text, sta));
+    g_assert_nonnull(strstr(text, notify));
+    g_assert_nonnull(strstr(text, "Method (CTFY, 2, NotSerialized)"));
+    g_assert_nonnull(strstr(text, "Name (_MAT, Buffer (0x08)"));
+}
+
+static void check_dsdt(const char *text, unsigned maxcpus)
+{
+    g_assert_nonnull(strstr(text, "Name (_S5"));
+    g_assert_nonnull(strstr(text, "Device (LNKD)"));
+}
+
+static void check_plug(const char *text, unsigned maxcpus)
+{
+    g_assert_nonnull(strstr(text, "OperationRegion (CREG, SystemIO, 0xAF00, 0x0C)"));
+    g_assert_nonnull(strstr(text, "Method (\\_GPE._E02, 0, NotSerialized)"));
+}
+
+static bool run_iasl(char **argv)
+{
+    g_autofree char *out = NULL;
+    int status = -1;
+    return g_spawn_sync(NULL, argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL, &out, NULL, &status, NULL) &&
+           status == 0;
+}
+
+/* Taken apart, looked at, and compiled again. */
+static void iasl_table(char *iasl, const uint8_t *table, void (*check)(const char *text, unsigned maxcpus),
+                       unsigned maxcpus)
+{
+    g_autofree char *dir = g_dir_make_tmp("test-tables-XXXXXX", NULL), *text = NULL;
+    g_autofree char *aml = g_build_filename(dir, "t.aml", NULL), *dsl = g_build_filename(dir, "t.dsl", NULL);
+    g_assert_true(g_file_set_contents(aml, (const char *)table, boot_ld32(table + 4), NULL));
+    g_assert_true(run_iasl((char *[]){ iasl, "-d", aml, NULL }));
+    g_assert_true(g_file_get_contents(dsl, &text, NULL, NULL));
+    check(text, maxcpus);
+    g_assert_true(run_iasl((char *[]){ iasl, "-vs", dsl, NULL }));
+    g_unlink(dsl);
+    g_unlink(aml);
+    g_rmdir(dir);
+}
+
+/* The disassembler takes SSDTs and DSDT, and sees what was meant. */
 static void test_iasl(void)
 {
     g_autofree char *iasl = g_find_program_in_path("iasl");
+    static const unsigned counts[] = { 1, 40, 255 };
     if (!iasl) {
         g_test_skip("iasl is not installed");
         return;
     }
-    static const unsigned counts[] = { 1, 40, 255 };
     for (unsigned i = 0; i < ARRAY_SIZE(counts); i++) {
         AcpiTables t;
         make(&t, 1, counts[i], id_plain);
-        const uint8_t *fadt = find(&t, "FACP"), *tab[2] = { find(&t, "SSDT") };
-        tab[1] = table_at(&t, boot_ld32(fadt + 40));
-        g_autofree char *dir = g_dir_make_tmp("test-tables-XXXXXX", NULL);
-        g_autofree char *aml = g_build_filename(dir, "t.aml", NULL);
-        g_autofree char *dsl = g_build_filename(dir, "t.dsl", NULL);
-        for (unsigned k = 0; k < 2; k++) {
-            char *argv[] = { iasl, "-d", aml, NULL };
-            g_autofree char *out = NULL, *text = NULL;
-            int status;
-            g_assert_true(g_file_set_contents(aml, (const char *)tab[k], boot_ld32(tab[k] + 4),
-                                              NULL));
-            g_assert_true(g_spawn_sync(NULL, argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
-                                       &out, NULL, &status, NULL));
-            g_assert_cmpint(status, ==, 0);
-            g_assert_true(g_file_get_contents(dsl, &text, NULL, NULL));
-            if (k == 0) {
-                g_autofree char *last = g_strdup_printf("Device (C%03X)", counts[i] - 1);
-                g_assert_nonnull(strstr(text, last));
-                g_assert_nonnull(strstr(text, "Scope (\\_SB.PCI0.ISA)"));
-                g_assert_nonnull(strstr(text, "Device (COM4)"));
-                g_assert_nonnull(strstr(text, "0x02F8,             // Range Minimum"));
-                g_assert_nonnull(strstr(text, "0xFED00000,         // Address Base"));
-                g_assert_nonnull(strstr(text, "Name (_S3"));
-                g_assert_nonnull(strstr(text, "Name (_S4"));
-                g_assert_null(strstr(text, "Unknown"));
-            } else {
-                g_assert_nonnull(strstr(text, "Name (_S5"));
-                g_assert_nonnull(strstr(text, "Device (LNKD)"));
-            }
-            g_unlink(dsl);
+        const uint8_t *plug = find_nth(&t, "SSDT", 1);
+        g_assert_cmpint(plug != NULL, ==, counts[i] > 1);
+        g_assert_cmpuint(t.tables->len, <, 0xf0000 - TABLES);
+        iasl_table(iasl, find(&t, "SSDT"), check_ssdt, counts[i]);
+        iasl_table(iasl, table_at(&t, boot_ld32(find(&t, "FACP") + 40)), check_dsdt, counts[i]);
+        if (plug) {
+            iasl_table(iasl, plug, check_plug, counts[i]);
         }
-        g_unlink(aml);
-        g_rmdir(dir);
         acpi_free(&t);
     }
 }
@@ -225,6 +286,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tables/links", test_links);
     g_test_add_func("/tables/madt", test_madt);
+    g_test_add_func("/tables/madt-enable", test_madt_enable);
     g_test_add_func("/tables/iasl", test_iasl);
     g_test_add_func("/tables/smbios", test_smbios);
     return g_test_run();

@@ -376,6 +376,60 @@ static void *make_others(void *arg)
     return NULL;
 }
 
+/* Looks twice: as soon as it runs, and when it is told that it has become a vCPU's thread. */
+typedef struct Late {
+    Seen before, after;
+    EventWord looked, go;
+} Late;
+
+static void *look_twice(void *arg)
+{
+    Late *l = arg;
+
+    look(&l->before);
+    event_word_set(&l->looked, 1);
+    event_word_wait(&l->go, INT64_MAX);
+    look(&l->after);
+    return NULL;
+}
+
+static void late_vcpu(int priority)
+{
+    QemuThread t;
+    Late l = { .before.t = &t, .after.t = &t };
+
+    g_assert_true(qemu_thread_create_vcpu_later(&t, "CPU 3/TCG", look_twice, &l, &error_abort));
+    event_word_wait(&l.looked, INT64_MAX);
+    g_assert_cmpint(l.before.cls, ==, THREAD_HELPER);
+    g_assert_cmpint(l.before.policy, ==, SCHED_OTHER);
+    g_assert_true(qemu_thread_become_vcpu(&t, 3, &error_abort));
+    event_word_set(&l.go, 1);
+    qemu_thread_join(&t);
+    g_assert_cmpint(l.after.cls, ==, THREAD_VCPU);
+    g_assert_cmpint(l.after.policy, ==, SCHED_FIFO);
+    g_assert_cmpint(l.after.priority, ==, priority);
+    g_assert_cmpint(l.after.flags, ==, SCHED_RESET_ON_FORK);
+    g_assert_cmpstr(l.after.comm, ==, "CPU 3/TCG");
+}
+
+static void late_vcpu_refused(void)
+{
+    QemuThread t;
+    Late l = { .before.t = &t, .after.t = &t };
+    Error *err = NULL;
+
+    g_assert_true(qemu_thread_create_vcpu_later(&t, "CPU 3/TCG", look_twice, &l, &error_abort));
+    event_word_wait(&l.looked, INT64_MAX);
+    g_assert_false(qemu_thread_become_vcpu(&t, 3, &err));
+    g_assert_nonnull(strstr(error_get_pretty(err), "'CPU 3/TCG'"));
+    g_assert_nonnull(strstr(error_get_pretty(err), "SCHED_FIFO, priority 999"));
+    error_free(err);
+    event_word_set(&l.go, 1);
+    qemu_thread_join(&t);
+    g_assert_cmpint(l.after.cls, ==, THREAD_HELPER);
+    g_assert_cmpint(l.after.policy, ==, SCHED_OTHER);
+}
+
 static void run_realtime_checks(void)
 {
     QemuThread t, self;
@@ -399,8 +453,10 @@ static void run_realtime_checks(void)
     g_assert_cmpint(s.priority, ==, 20);
     g_assert_cmpint(s.cls, ==, THREAD_EVENT);
     g_assert_cmpstr(s.comm, ==, "test-thread");
+    late_vcpu(19);
     /* What the host refuses is an error, and leaves no thread. */
     qemu_init_realtime(SCHED_FIFO, 1000);
+    late_vcpu_refused();
     g_assert_false(qemu_thread_create(&t, "CPU 9/TCG", THREAD_VCPU, look, &s, &err));
     g_assert_nonnull(strstr(error_get_pretty(err), "CPU 9/TCG"));
     g_assert_nonnull(strstr(error_get_pretty(err), "SCHED_FIFO, priority 999"));

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vCPUs as devices: what device_add and -device ask for, checked; names of those that were added. */
+#include "cpus-plug.h"
+
+#include <glib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "cpus.h"
+#include "hw/device.h"
+#include "hw/machine.h"
+#include "qemu/cutils.h"
+#include "qemu/option.h"
+#include "qemu/runstate.h"
+#include "target/i386/cpuid.h"
+
+#define TYPE_SUFFIX "-x86_64-cpu"
+
+/* ---- Places and names ---- */
+
+static struct {
+    bool plugged;
+    char *id;
+    unsigned number;
+} added[MAX_CPUS];
+static unsigned anon_count;
+
+CpuPlace cpu_place(unsigned index)
+{
+    const SmpTopology *smp = &machine_config.smp;
+
+    return (CpuPlace){ .thread = index % smp->threads,
+                       .core = index / smp->threads % smp->cores,
+                       .die = index / (smp->threads * smp->cores) % smp->dies,
+                       .socket = index / (smp->threads * smp->cores * smp->dies) };
+}
+
+static unsigned place_index(const CpuPlace *p)
+{
+    const SmpTopology *smp = &machine_config.smp;
+
+    return ((p->socket * smp->dies + p->die) * smp->cores + p->core) * smp->threads + p->thread;
+}
+
+bool cpu_is_plugged(unsigned index)
+{
+    return added[index].plugged;
+}
+
+const char *cpu_device_id(unsigned index)
+{
+    return added[index].id;
+}
+
+unsigned cpu_anon_number(unsigned index)
+{
+    return added[index].number;
+}
+
+int cpu_by_device_id(const char *id)
+{
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        if (added[i].id && !strcmp(added[i].id, id)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+char *cpu_qom_path(unsigned index)
+{
+    if (!added[index].plugged) {
+        return g_strdup_printf("/machine/unattached/device[%u]", index);
+    }
+    if (added[index].id) {
+        return g_strdup_printf("/machine/peripheral/%s", added[index].id);
+    }
+    return g_strdup_printf("/machine/peripheral-anon/device[%u]", added[index].number);
+}
+
+static void name_cpu(unsigned index, const char *id)
+{
+    added[index].plugged = true;
+    added[index].id = g_strdup(id);
+    if (!id) {
+        added[index].number = anon_count++;
+    }
+}
+
+/* ---- The type ---- */
+
+typedef struct TypeSearch {
+    const char *driver;
+    bool found;
+} TypeSearch;
+
+static void compare_model(const X86CPUModel *m, void *opaque)
+{
+    TypeSearch *s = opaque;
+    size_t len = strlen(m->name);
+
+    s->found |= !strncmp(s->driver, m->name, len) && !strcmp(s->driver + len, TYPE_SUFFIX);
+}
+
+bool cpu_device_type_known(const char *driver)
+{
+    TypeSearch s = { .driver = driver };
+
+    if (driver && g_str_has_suffix(driver, TYPE_SUFFIX)) {
+        x86_cpu_model_foreach(compare_model, &s);
+    }
+    return s.found;
+}
+
+static bool check_type(const char *driver, Error **errp)
+{
+    const char *model = x86_cpu_model_current()->name;
+    size_t len = strlen(model);
+
+    if (strncmp(driver, model, len) || strcmp(driver + len, TYPE_SUFFIX)) {
+        error_setg(errp, "Invalid CPU type, expected cpu type: '%s" TYPE_SUFFIX "'", model);
+        return false;
+    }
+    return true;
+}
+
+void cpu_device_print_help(const char *driver)
+{
+    static const char *const keys[] = { "core-id", "die-id", "socket-id", "thread-id" };
+
+    printf("%s options:\n", driver);
+    for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
+        printf("  %-22s - place of the CPU, as query-hotpluggable-cpus names it\n", keys[i]);
+    }
+}
+
+/* ---- What was asked for ---- */
+
+enum { SOCKET, DIE, CORE, THREAD, LEVELS };
+static const char *const level_keys[LEVELS] = { "socket-id", "die-id", "core-id", "thread-id" };
+
+typedef struct Request {
+    const char *driver;
+    int64_t level[LEVELS]; /* -1: not given */
+} Request;
+
+static bool is_cpu_property(const char *key)
+{
+    for (unsigned i = 0; i < x86_feature_count; i++) {
+        if (!strcmp(x86_features[i].name, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_opt(void *opaque, const char *key, const char *value, Error **errp)
+{
+    Request *r = opaque;
+
+    for (unsigned i = 0; i < LEVELS; i++) {
+        char *end;
+
+        if (strcmp(key, level_keys[i])) {
+            continue;
+        }
+        r->level[i] = g_ascii_strtoll(value, &end, 10);
+        if (end == value || *end || r->level[i] < -1 || r->level[i] > INT32_MAX) {
+            error_setg(errp, "Parameter '%s' expects integer", key);
+            return false;
+        }
+        return true;
+    }
+    if (!strcmp(key, "driver") || !strcmp(key, "bus")) {
+        return true;
+    }
+    if (is_cpu_property(key)) {
+        error_setg(errp, "Property '%s.%s': a CPU that is added is what -cpu says; leave it out", r->driver, key);
+    } else {
+        error_setg(errp, "Property '%s.%s' not found", r->driver, key);
+    }
+    return false;
+}
+
+static bool check_level(const Request *r, unsigned level, unsigned count, unsigned *out, Error **errp)
+{
+    int64_t v = r->level[level];
+
+    if (v < 0 && level == DIE && count == 1) {
+        v = 0; /* may be left out if a socket is one die */
+    }
+    if (v < 0) {
+        error_setg(errp, "CPU %s is not set", level_keys[level]);
+        return false;
+    }
+    if (v >= count) {
+        error_setg(errp, "Invalid CPU %s: %" PRId64 " must be in range 0:%u", level_keys[level], v, count - 1);
+        return false;
+    }
+    *out = (unsigned)v;
+    return true;
+}
+
+static bool check_place(const Request *r, unsigned *index, Error **errp)
+{
+    const SmpTopology *smp = &machine_config.smp;
+    CpuPlace p;
+
+    if (!check_level(r, SOCKET, smp->sockets, &p.socket, errp) ||
+        !check_level(r, DIE, smp->dies, &p.die, errp) ||
+        !check_level(r, CORE, smp->cores, &p.core, errp) ||
+        !check_level(r, THREAD, smp->threads, &p.thread, errp)) {
+        return false;
+    }
+    *index = place_index(&p);
+    if (cpu_get(*index)) {
+        error_setg(errp, "CPU[%u] with APIC ID %u exists", *index, x86_apic_id(*index));
+        return false;
+    }
+    return true;
+}
+
+static bool check_bus(const char *driver, const char *name, Error **errp)
+{
+    Bus *bus = name ? bus_find(name) : NULL;
+    g_autofree char *kind = bus ? g_ascii_strup(bus->kind, -1) : NULL;
+
+    if (bus) {
+        error_setg(errp, "Device '%s' can't go on %s bus", driver, kind);
+    } else if (name) {
+        error_setg(errp, "Bus '%s' not found", name);
+    }
+    return !name;
+}
+
+static bool check_machine(const char *driver, bool hot, Error **errp)
+{
+    Error *err = NULL;
+
+    if (!current_machine->cpu_plugged) {
+        error_setg(errp, "Device '%s' can not be hotplugged on this machine", driver);
+        return false;
+    }
+    if (hot && !current_machine->cpu_plug_check(&err)) {
+        error_setg(errp, "Device '%s' can not be hotplugged: %s", driver, error_get_pretty(err));
+        error_free(err);
+        return false;
+    }
+    return true;
+}
+
+static bool check_id(const char *id, Error **errp)
+{
+    if (id && (device_find(id) || cpu_by_device_id(id) >= 0)) {
+        error_setg(errp, "Duplicate device ID '%s'", id);
+        return false;
+    }
+    return true;
+}
+
+bool cpu_device_add(QemuOpts *opts, bool hot, Error **errp)
+{
+    Request r = { .driver = qemu_opt_get(opts, "driver"), .level = { -1, -1, -1, -1 } };
+    const char *id = qemu_opts_id(opts);
+    unsigned index;
+    CPUState *cpu;
+
+    rtcheck_helper_only(__func__);
+    hot = hot && runstate_get() != RUN_STATE_PRELAUNCH; /* else it is there when the guest looks */
+    if (!check_bus(r.driver, qemu_opt_get(opts, "bus"), errp) || !check_machine(r.driver, hot, errp) ||
+        !qemu_opt_foreach(opts, take_opt, &r, errp) || !check_id(id, errp) ||
+        !check_type(r.driver, errp) || !check_place(&r, &index, errp)) {
+        return false;
+    }
+    cpu = cpu_plug_begin(index, errp);
+    if (!cpu) {
+        return false;
+    }
+    name_cpu(index, id);
+    runstate_hold();
+    cpu_plug_end(cpu);
+    current_machine->cpu_plugged(index, hot);
+    runstate_release();
+    return true;
+}

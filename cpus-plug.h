@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vCPUs as devices: device_add, -device, and where clients find them. All: the control thread, or
+ * start-up.
+ */
+#ifndef CPUS_PLUG_H
+#define CPUS_PLUG_H
+
+#include <stdbool.h>
+#include "qemu/error.h"
+
+struct QemuOpts;
+
+/* The place of a vCPU; what -smp says has room for. */
+typedef struct CpuPlace {
+    unsigned socket, die, core, thread;
+} CpuPlace;
+CpuPlace cpu_place(unsigned index);
+
+/* Is it the type of a vCPU, "MODEL-x86_64-cpu"? driver may be NULL. */
+bool cpu_device_type_known(const char *driver);
+/*
+ * Makes the vCPU that driver=, socket-id= and so on ask for; id= is its name. Returns when it is there,
+ * with its thread and memory; other vCPUs go on meanwhile. hot: a guest that
+ * runs already is told. False: nothing was
+ * changed.
+ */
+bool cpu_device_add(struct QemuOpts *opts, bool hot, Error **errp);
+/* -device TYPE,help */
+void cpu_device_print_help(const char *driver);
+
+/* Where QOM has vCPU index, which exists; g_free(). */
+char *cpu_qom_path(unsigned index);
+/* Was it added, and is it not one of -smp's? */
+bool cpu_is_plugged(unsigned index);
+/* What id= said; NULL: nothing. Borrowed. */
+const char *cpu_device_id(unsigned index);
+/* Of an added vCPU without id: its number among those. */
+unsigned cpu_anon_number(unsigned index);
+/* The vCPU of that name; -1: none. */
+int cpu_by_device_id(const char *id);
+
+#endif

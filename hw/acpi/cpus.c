@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * CPU hot plug's register block, as QEMU's document "QEMU<->ACPI BIOS CPU hotplug interface" has it
+ * (the modern interface): a selector, flags of the selected place, a command, and its data. The
+ * guest's side is ssdt-cpus.asl.
+ */
+#include <string.h>
+#include "accel/cpu.h"
+#include "hw/acpi-cpus.h"
+#include "hw/i440fx.h"
+#include "hw/isa.h"
+#include "qemu/runstate.h"
+
+enum { REG_SELECTOR = 0, REG_DATA2 = 0, REG_FLAGS = 4, REG_COMMAND = 5, REG_DATA = 8 };
+enum { FLAG_ENABLED = BIT(0), FLAG_INSERT = BIT(1) };
+enum { CMD_NEXT_EVENT = 0, CMD_APIC_ID = 3 };
+
+typedef struct AcpiCpus {
+    DeviceState dev;
+    AcpiCpusSetup setup; /* constant after realize */
+    MemoryRegion io;
+
+    QemuMutex lock; /* guards what follows */
+    uint32_t selector;
+    uint8_t command;
+    uint8_t flags[MAX_CPUS];
+} AcpiCpus;
+
+static AcpiCpus *acpi_cpus(DeviceState *dev)
+{
+    return container_of(dev, AcpiCpus, dev);
+}
+
+/* ---- Registers (lock held) ---- */
+
+static uint32_t read_data(const AcpiCpus *s)
+{
+    switch (s->command) {
+    case CMD_NEXT_EVENT:
+        return s->selector;
+    case CMD_APIC_ID:
+        return s->setup.apic_id(s->selector);
+    default:
+        return 0;
+    }
+}
+
+/* The next place with an event, from the selected one on; if there is none the selection stays. */
+static void select_event(AcpiCpus *s)
+{
+    for (unsigned i = 0; i < s->setup.count; i++) {
+        unsigned cpu = (s->selector + i) % s->setup.count;
+
+        if (s->flags[cpu] & FLAG_INSERT) {
+            s->selector = cpu;
+            return;
+        }
+    }
+}
+
+static uint64_t cpus_read(void *opaque, hwaddr off, unsigned size)
+{
+    AcpiCpus *s = opaque;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    if (s->selector >= s->setup.count) {
+        return 0;
+    }
+    if (off == REG_FLAGS) {
+        return s->flags[s->selector];
+    }
+    return off == REG_DATA ? read_data(s) : 0; /* REG_DATA2: the upper half of an APIC id */
+}
+
+static void cpus_write(void *opaque, hwaddr off, uint64_t v, unsigned size)
+{
+    AcpiCpus *s = opaque;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    if (off == REG_SELECTOR && size == 4) {
+        s->selector = (uint32_t)v;
+    } else if (s->selector >= s->setup.count) {
+        return;
+    } else if (off == REG_FLAGS) {
+        s->flags[s->selector] &= (uint8_t)~(v & FLAG_INSERT);
+    } else if (off == REG_COMMAND) {
+        s->command = (uint8_t)v;
+        if (s->command == CMD_NEXT_EVENT) {
+            select_event(s);
+        }
+    }
+}
+
+static const MemoryRegionOps cpus_ops = {
+    .read = cpus_read, .write = cpus_write, .valid_max = 4, .impl_max = 4,
+};
+
+/* ---- Life ---- */
+
+void acpi_cpus_setup(DeviceState *dev, const AcpiCpusSetup *setup)
+{
+    acpi_cpus(dev)->setup = *setup;
+}
+
+void acpi_cpus_plug(DeviceState *dev, unsigned cpu, bool hot)
+{
+    AcpiCpus *s = acpi_cpus(dev);
+
+    QEMU_LOCK_GUARD(&s->lock);
+    s->flags[cpu] |= FLAG_ENABLED | (hot ? FLAG_INSERT : 0);
+    if (hot) {
+        piix4_pm_set_gpe(s->setup.pm, ACPI_CPUS_GPE);
+    }
+}
+
+/*
+ * A kernel that boots finds every vCPU in the MADT. One that wakes up does not look: what it was told
+ * of while it slept it is told of again, as its GPE was reset.
+ */
+static void cpus_reset(DeviceState *dev)
+{
+    AcpiCpus *s = acpi_cpus(dev);
+    bool told = false;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    s->selector = s->command = 0;
+    for (unsigned i = 0; i < s->setup.count; i++) {
+        if (!runstate_is_wakeup()) {
+            s->flags[i] &= (uint8_t)~FLAG_INSERT;
+        }
+        told |= s->flags[i] & FLAG_INSERT;
+    }
+    if (told) {
+        piix4_pm_set_gpe(s->setup.pm, ACPI_CPUS_GPE);
+    }
+}
+
+static bool cpus_realize(DeviceState *dev, Error **errp)
+{
+    AcpiCpus *s = acpi_cpus(dev);
+
+    qemu_mutex_init(&s->lock, LOCK_RANK_DEVICE, "acpi-cpus");
+    memory_region_init_io(&s->io, &cpus_ops, s, "acpi-cpus", ACPI_CPUS_IO_LEN);
+    return isa_map_ports(dev, &s->io, ACPI_CPUS_IO, errp);
+}
+
+static const VMStateField cpus_fields[] = {
+    VMS_FIELD(VMS_U32, AcpiCpus, selector, 1),
+    VMS_FIELD(VMS_U8, AcpiCpus, command, 1),
+    VMS_FIELD(VMS_U8, AcpiCpus, flags, MAX_CPUS),
+    VMS_END,
+};
+static const VMState cpus_vmstate = {
+    .name = "acpi-cpus", .version = 1, .minimum_version = 1, .fields = cpus_fields,
+};
+static const DeviceType cpus_type = {
+    .name = "acpi-cpus",
+    .desc = "CPU hot plug",
+    .bus = "isa",
+    .instance_size = sizeof(AcpiCpus),
+    .realize = cpus_realize,
+    .reset = cpus_reset,
+    .vmstate = &cpus_vmstate,
+};
+DEVICE_TYPE(cpus_type);
