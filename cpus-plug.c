@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vCPUs as devices: what device_add and -device ask for, checked; names of those that were added. */
+/* vCPUs as devices: what device_add and -device ask for, checked; names of those that were added; their end. */
 #include "cpus-plug.h"
 
 #include <glib.h>
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cpus.h"
+#include "event/event.h"
 #include "hw/device.h"
 #include "hw/machine.h"
 #include "qemu/cutils.h"
@@ -15,6 +16,7 @@
 #include "target/i386/cpuid.h"
 
 #define TYPE_SUFFIX "-x86_64-cpu"
+#define ID_MAX      96 /* with its path it goes into an event */
 
 /* ---- Places and names ---- */
 
@@ -76,6 +78,87 @@ char *cpu_qom_path(unsigned index)
         return g_strdup_printf("/machine/peripheral/%s", added[index].id);
     }
     return g_strdup_printf("/machine/peripheral-anon/device[%u]", added[index].number);
+}
+
+/* ---- The guest gives one back ---- */
+
+static _Atomic uint64_t ejected[DIV_ROUND_UP(MAX_CPUS, 64)]; /* not looked at yet */
+static EventPost eject_post;
+static void (*report_gone)(const char *id, const char *path);
+
+/* On the vCPU that asks for it: the control thread does it. */
+static void eject_request(unsigned index)
+{
+    atomic_fetch_or(&ejected[index / 64], BIT64(index % 64));
+    if (event_loop_control()) {
+        event_post(event_loop_control(), &eject_post);
+    }
+}
+
+static void unplug(CPUState *cpu)
+{
+    bool done;
+
+    do {
+        cpu_unplug_park(cpu);
+        runstate_hold();
+        done = cpu_unplug_begin(cpu);
+        if (done) {
+            current_machine->cpu_unplugged(cpu->index);
+        }
+        runstate_release();
+    } while (!done);
+    cpu_unplug_end(cpu);
+}
+
+static void eject_one(unsigned index)
+{
+    CPUState *cpu = cpu_get(index);
+    g_autofree char *path = NULL, *id = NULL;
+
+    if (!cpu || !added[index].plugged) {
+        return;
+    }
+    unplug(cpu);
+    path = cpu_qom_path(index);
+    id = g_steal_pointer(&added[index].id);
+    added[index].plugged = false;
+    if (report_gone) {
+        report_gone(id, path);
+    }
+}
+
+static void eject_run(void *opaque)
+{
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        if (atomic_fetch_and(&ejected[i / 64], ~BIT64(i % 64)) & BIT64(i % 64)) {
+            eject_one(i);
+        }
+    }
+}
+
+void cpu_device_on_gone(void (*fn)(const char *id, const char *path))
+{
+    report_gone = fn;
+}
+
+bool cpu_device_del(unsigned index, Error **errp)
+{
+    Error *err = NULL;
+
+    rtcheck_helper_only(__func__);
+    if (!added[index].plugged) {
+        error_setg(errp, index ? "CPU %u is there since the start (-smp); only one that was added can be removed"
+                               : "Boot CPU is unpluggable", index);
+        return false;
+    }
+    if (!current_machine->cpu_plug_check(&err)) {
+        error_setg(errp, "CPU %u can not be removed: %s", index, error_get_pretty(err));
+        error_free(err);
+        return false;
+    }
+    current_machine->cpu_unplug_request(index);
+    return true;
 }
 
 static void name_cpu(unsigned index, const char *id)
@@ -251,6 +334,10 @@ static bool check_machine(const char *driver, bool hot, Error **errp)
 
 static bool check_id(const char *id, Error **errp)
 {
+    if (id && strlen(id) > ID_MAX) {
+        error_setg(errp, "Parameter 'id': '%s' is longer than %d characters", id, ID_MAX);
+        return false;
+    }
     if (id && (device_find(id) || cpu_by_device_id(id) >= 0)) {
         error_setg(errp, "Duplicate device ID '%s'", id);
         return false;
@@ -275,6 +362,10 @@ bool cpu_device_add(QemuOpts *opts, bool hot, Error **errp)
     cpu = cpu_plug_begin(index, errp);
     if (!cpu) {
         return false;
+    }
+    if (!machine_cpu_ejected) {
+        event_post_init(&eject_post, eject_run, NULL);
+        machine_cpu_ejected = eject_request;
     }
     name_cpu(index, id);
     runstate_hold();

@@ -26,6 +26,13 @@ bool cpu_device_type_known(const char *driver);
  * changed.
  */
 bool cpu_device_add(struct QemuOpts *opts, bool hot, Error **errp);
+/*
+ * Asks the guest to give an added vCPU back. When it does, which it may also unasked, the vCPU goes with its
+ * thread and memory, and then the function of cpu_device_on_gone() is called, on the control thread, with
+ * its id (or NULL) and QOM path. False: it cannot be asked.
+ */
+bool cpu_device_del(unsigned index, Error **errp);
+void cpu_device_on_gone(void (*fn)(const char *id, const char *path));
 /* -device TYPE,help */
 void cpu_device_print_help(const char *driver);
 

@@ -4,6 +4,7 @@
  * thread, the local timer, end. What one step of a CPU is, the accelerator knows.
  */
 #include "cpus.h"
+#include "cpus-internal.h"
 
 #include <errno.h>
 #include <glib.h>
@@ -20,9 +21,13 @@
 __thread CPUState *current_cpu;
 const AccelOps *current_accel;
 
-/* Slots are filled at start-up or by hot plug and never emptied while threads run. */
 static _Atomic(CPUState *) cpu_table[MAX_CPUS];
 static _Atomic unsigned cpu_table_count;
+/*
+ * Those that were unplugged, without what their accelerator had made: somebody who looked a moment before
+ * may still ask them to do something. They serve the next one in their place. Control thread.
+ */
+static CPUState *retired[MAX_CPUS];
 
 /* Waited on by the one thread that pauses, starts or works on vCPUs (it holds cpu_list_lock). */
 static EventWord cpus_done;
@@ -46,11 +51,6 @@ typedef struct CpuStart {
     bool plugged;   /* made while others run guest code: */
     EventWord done; /* then its creator waits here, with no lock, until it is parked */
 } CpuStart;
-
-typedef struct LocalTimer {
-    timer_t id;
-    int64_t deadline;
-} LocalTimer;
 
 static void __attribute__((constructor)) cpus_lock_init(void)
 {
@@ -95,20 +95,6 @@ void cpu_request(CPUState *cpu, uint32_t req)
     }
 }
 
-/* ---- The vCPU's own host timer ---- */
-
-/* How late it is; called where it is noticed, which may be in the signal handler. */
-static void local_timer_note(const CPUState *cpu)
-{
-    const LocalTimer *t = cpu->local_timer;
-    int64_t late = t && t->deadline != INT64_MAX
-                       ? clock_get_ns(CLOCK_TYPE_REALTIME) - t->deadline : -1;
-
-    if (late >= 0) { /* else it was armed anew meanwhile */
-        latency_timer_local(late);
-    }
-}
-
 /*
  * SIG_IPI on a vCPU's thread: a kick, or the local timer. Only flags are set here: bits of the
  * event word without a wake-up (its only waiter is the thread that runs this).
@@ -121,57 +107,11 @@ static void sig_ipi_handler(int sig, siginfo_t *info, void *context)
         return;
     }
     if (info->si_code == SI_TIMER) {
-        local_timer_note(cpu);
+        cpu_local_timer_note(cpu);
         atomic_fetch_or(&cpu->event.value, CPU_REQ_TIMER);
     }
     atomic_store(&cpu->exit_request, 1);
     cpu->accel->vcpu_kick(cpu);
-}
-
-static bool local_timer_create(CPUState *cpu, Error **errp)
-{
-    LocalTimer *t = g_new0(LocalTimer, 1);
-    struct sigevent sev = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIG_IPI };
-
-    sev._sigev_un._tid = atomic_load(&cpu->thread.tid);
-    if (timer_create(CLOCK_MONOTONIC, &sev, &t->id) < 0) {
-        error_setg_errno(errp, errno, "cannot create the local timer of CPU %u", cpu->index);
-        g_free(t);
-        return false;
-    }
-    t->deadline = INT64_MAX;
-    cpu->local_timer = t;
-    return true;
-}
-
-static void local_timer_delete(CPUState *cpu)
-{
-    LocalTimer *t = cpu->local_timer;
-
-    if (t) {
-        timer_delete(t->id);
-        g_free(t);
-        cpu->local_timer = NULL;
-    }
-}
-
-void cpu_local_timer_arm(CPUState *cpu, int64_t deadline_ns)
-{
-    LocalTimer *t = cpu->local_timer;
-    struct itimerspec its = { 0 };
-
-    if (!t || t->deadline == deadline_ns) {
-        return;
-    }
-    t->deadline = deadline_ns;
-    if (deadline_ns != INT64_MAX) {
-        /* An all-zero it_value would disarm; a time long past fires at once. */
-        int64_t ns = MAX(deadline_ns, 1);
-
-        its.it_value.tv_sec = ns / NANOSECONDS_PER_SECOND;
-        its.it_value.tv_nsec = ns % NANOSECONDS_PER_SECOND;
-    }
-    timer_settime(t->id, TIMER_ABSTIME, &its, NULL);
 }
 
 /* ---- The loop ---- */
@@ -328,12 +268,12 @@ static bool cpu_thread_begin(CpuStart *start)
     cpu_block_signals();
     memory_thread_register();
     latency_thread_register((int)cpu->index);
-    return local_timer_create(cpu, &start->err) && cpu->accel->vcpu_init(cpu, &start->err);
+    return cpu_local_timer_create(cpu, &start->err) && cpu->accel->vcpu_init(cpu, &start->err);
 }
 
 static void cpu_thread_end(CPUState *cpu)
 {
-    local_timer_delete(cpu);
+    cpu_local_timer_delete(cpu);
     latency_thread_unregister();
     memory_thread_unregister();
 }
@@ -536,10 +476,29 @@ void cpus_quit(void)
     cpu_foreach(cpu_quit, NULL);
 }
 
+/* Back to the state in which x86_cpu_new() made it; others may set its flags at any time. */
+static CPUState *cpu_recycle(CPUState *cpu)
+{
+    x86_cpu_reset(x86_cpu(cpu), false);
+    if (irqchip && irqchip->cpu_reset) {
+        irqchip->cpu_reset(cpu, false);
+    }
+    event_word_take(&cpu->event);
+    event_word_take(&cpu->control);
+    atomic_store(&cpu->nmi_count, 0);
+    atomic_store(&cpu->stopped, false);
+    cpu->look = (CpuLook){ 0 };
+    return cpu;
+}
+
 static CPUState *cpu_new(unsigned index, Error **errp)
 {
-    X86CPU *x86 = x86_cpu_new(index, errp);
+    X86CPU *x86;
 
+    if (index < MAX_CPUS && retired[index]) {
+        return cpu_recycle(g_steal_pointer(&retired[index]));
+    }
+    x86 = x86_cpu_new(index, errp);
     if (!x86) {
         return NULL;
     }
@@ -551,14 +510,14 @@ static CPUState *cpu_new(unsigned index, Error **errp)
     return &x86->base;
 }
 
-/* From now on others find it. */
-static void cpu_publish(CPUState *cpu)
+/* From now on others find it; or no longer. */
+static void cpu_publish(CPUState *cpu, bool yes)
 {
-    if (irqchip && irqchip->cpu_publish) {
-        irqchip->cpu_publish(cpu);
+    if (irqchip && irqchip->cpu_reachable) {
+        irqchip->cpu_reachable(cpu, yes);
     }
-    atomic_store(&cpu_table[cpu->index], cpu);
-    atomic_fetch_add(&cpu_table_count, 1);
+    atomic_store(&cpu_table[cpu->index], yes ? cpu : NULL);
+    atomic_fetch_add(&cpu_table_count, yes ? 1 : -1);
 }
 
 bool cpus_create(unsigned count, Error **errp)
@@ -569,7 +528,7 @@ bool cpus_create(unsigned count, Error **errp)
         if (!cpu) {
             return false;
         }
-        cpu_publish(cpu);
+        cpu_publish(cpu, true);
     }
     return true;
 }
@@ -648,10 +607,7 @@ CPUState *cpu_plug_begin(unsigned index, Error **errp)
     CPUState *cpu = cpu_new(index, errp);
 
     if (cpu && !plug_thread(cpu, errp)) {
-        if (irqchip && irqchip->cpu_fini) {
-            irqchip->cpu_fini(cpu);
-        }
-        x86_cpu_free(x86_cpu(cpu));
+        retired[index] = cpu;
         return NULL;
     }
     return cpu;
@@ -661,8 +617,38 @@ void cpu_plug_end(CPUState *cpu)
 {
     x86_tsc_zero_at(x86_cpu(cpu), last_reset_ns);
     QEMU_LOCK_GUARD(&cpu_list_lock);
-    cpu_publish(cpu);
+    cpu_publish(cpu, true);
     if (!cpus_paused) {
         cpu_resume(cpu, NULL);
     }
+}
+
+/* ---- Unplugging ---- */
+
+void cpu_unplug_park(CPUState *cpu)
+{
+    const struct timespec pause = { 0, 1000000 };
+
+    cpu_ask_pause(cpu, NULL);
+    while (!atomic_load(&cpu->stopped)) {
+        nanosleep(&pause, NULL);
+        cpu_ask_pause(cpu, NULL); /* somebody may have let all go on */
+    }
+}
+
+bool cpu_unplug_begin(CPUState *cpu)
+{
+    QEMU_LOCK_GUARD(&cpu_list_lock);
+    if (!atomic_load(&cpu->stopped) || !atomic_load(&cpu->pause_wanted)) {
+        return false;
+    }
+    cpu_publish(cpu, false);
+    return true;
+}
+
+void cpu_unplug_end(CPUState *cpu)
+{
+    qemu_thread_become_helper(&cpu->thread);
+    cpu_quit(cpu, NULL);
+    retired[cpu->index] = cpu;
 }

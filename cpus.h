@@ -22,6 +22,14 @@ bool cpus_start_threads(Error **errp);
  */
 CPUState *cpu_plug_begin(unsigned index, Error **errp);
 void cpu_plug_end(CPUState *cpu);
+/*
+ * The way back, control thread. Park: waits, without a lock, until it runs nothing. Begin, inside
+ * runstate_hold(): nobody finds it any more; false: it was let go on meanwhile, park it again. End: its
+ * thread ends and what the accelerator made is freed.
+ */
+void cpu_unplug_park(CPUState *cpu);
+bool cpu_unplug_begin(CPUState *cpu);
+void cpu_unplug_end(CPUState *cpu);
 
 /* HELPER_ONLY or main loop, not a vCPU. Parks/unparks all vCPUs; pausing returns when all are
  * parked. Takes the CPU_LIST lock. */

@@ -80,7 +80,7 @@ Choose the CPU model and switch single features on or off.
 -smp [cpus=]N[,maxcpus=N][,sockets=N][,dies=N][,clusters=1][,cores=N][,threads=N]
 @group smp-opts
 > number of CPUs and how they are arranged
-Set the number of CPUs at start (1 to 255) and their topology. clusters must be 1. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus. The places that have no CPU at start can get one later, by the monitor's device_add.
+Set the number of CPUs at start (1 to 255) and their topology. clusters must be 1. What is left out is computed; cores are preferred over sockets. The product of sockets, dies, cores and threads must be maxcpus. The places that have no CPU at start can get one later, by the monitor's device_add, and lose it again by device_del.
 
 -m [size=]SIZE[,slots=0][,maxmem=SIZE]
 @group memory

@@ -101,6 +101,44 @@ void hmp_device_add(Monitor *mon, const char *args)
     qemu_opts_reset(&list);
 }
 
+/* ---- device_del ---- */
+
+static void report_gone(const char *id, const char *path)
+{
+    qapi_event_send_device_deleted(id != NULL, id ? id : "", path);
+}
+
+void monitor_devices_init(void)
+{
+    cpu_device_on_gone(report_gone);
+}
+
+void qmp_device_del(const char *id, Error **errp)
+{
+    DeviceState *dev;
+    int cpu = qom_find_cpu(id, &dev);
+
+    if (cpu >= 0) {
+        cpu_device_del((unsigned)cpu, errp);
+    } else if (dev) {
+        error_setg(errp, "Bus '%s' does not support hotplugging", dev->bus->name);
+    } else {
+        error_set(errp, ERROR_CLASS_DEVICE_NOT_FOUND, "Device '%s' not found", id);
+    }
+}
+
+void hmp_device_del(Monitor *mon, const char *args)
+{
+    Error *err = NULL;
+
+    if (*args) {
+        qmp_device_del(args, &err);
+    } else {
+        error_setg(&err, "which device? Its id, or path in 'info qom-tree'");
+    }
+    hmp_report(mon, err);
+}
+
 /* ---- Places of CPUs ---- */
 
 QapiCpuInstanceProperties *monitor_cpu_place(unsigned index)

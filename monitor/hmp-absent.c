@@ -8,7 +8,7 @@ static const char *const of_qemu[] = {
     "announce_self", "balloon", "block_job_cancel", "block_job_complete", "block_job_pause", "block_job_resume",
     "block_job_set_speed", "block_resize", "block_set_io_throttle", "block_stream", "boot_set", "calc_dirty_rate",
     "change", "chardev-add", "chardev-change", "chardev-remove", "chardev-send-break", "client_migrate_info",
-    "closefd", "commit", "delvm", "device_del", "drive_add", "drive_backup", "drive_del",
+    "closefd", "commit", "delvm", "drive_add", "drive_backup", "drive_del",
     "drive_mirror", "dump-guest-memory", "eject", "exit_preconfig", "expire_password", "gdbserver", "getfd",
     "gpa2hpa", "gpa2hva", "gva2gpa", "hostfwd_add", "hostfwd_remove", "i", "loadvm", "logfile", "mce", "memsave",
     "migrate", "migrate_cancel", "migrate_continue", "migrate_incoming", "migrate_pause", "migrate_recover",

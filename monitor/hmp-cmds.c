@@ -286,6 +286,7 @@ const HmpCommand hmp_commands[] = {
     { "cont", "", "resume the machine", hmp_cont },
     { "cpu", "index", "set the CPU that x and info registers look at", hmp_cpu },
     { "device_add", "driver[,prop=value]...", "add a CPU while the machine runs", hmp_device_add },
+    { "device_del", "id", "ask the guest to give back a CPU that was added", hmp_device_del },
     { "help", "[cmd]", "show the commands", hmp_help },
     { "?", "[cmd]", "the same as help", hmp_help },
     { "info", "[subcommand]", "show what there is to show", hmp_info },

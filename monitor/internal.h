@@ -124,6 +124,12 @@ void qom_type_properties(const QomType *t, struct QapiObjectPropertyInfoArray *o
 void qom_add_property(struct QapiObjectPropertyInfoArray *out, const char *name, const char *type,
                       const char *desc);
 
+/*
+ * qom-tree.c. The vCPU that a path, or an id, names; -1: none, then *dev is the device it names, or NULL.
+ */
+struct DeviceState;
+int qom_find_cpu(const char *path, struct DeviceState **dev);
+
 /* events.c */
 void monitor_events_init(void);
 void monitor_events_drain(void);
@@ -141,7 +147,9 @@ void hmp_execute(Monitor *mon, const char *line);
 void hmp_report(Monitor *mon, Error *err);
 
 /* device-cmds.c */
+void monitor_devices_init(void);
 void hmp_device_add(Monitor *mon, const char *args);
+void hmp_device_del(Monitor *mon, const char *args);
 void hmp_info_hotpluggable_cpus(Monitor *mon, const char *args);
 struct QapiCpuInstanceProperties;
 struct QapiCpuInstanceProperties *monitor_cpu_place(unsigned index);

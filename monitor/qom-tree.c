@@ -166,6 +166,15 @@ static bool find_node(const char *path, Node *node, Error **errp)
     return false;
 }
 
+int qom_find_cpu(const char *path, DeviceState **dev)
+{
+    Node node;
+    bool found = find_path(path, &node);
+
+    *dev = found && node.kind == NODE_DEVICE ? node.dev : NULL;
+    return found && node.kind == NODE_CPU ? (int)node.cpu->index : -1;
+}
+
 /* g_free() */
 static char *node_type(const Node *node)
 {

@@ -137,6 +137,7 @@ bool monitor_init_globals(Error **errp)
     }
     event_loop_set_control(loop);
     monitor_events_init();
+    monitor_devices_init();
     runstate_events = (RunStateEvents){
         .stop = qapi_event_send_stop,
         .resume = qapi_event_send_resume,

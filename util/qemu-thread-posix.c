@@ -479,6 +479,14 @@ bool qemu_thread_become_vcpu(QemuThread *t, unsigned vcpu, Error **errp)
     return !err;
 }
 
+void qemu_thread_become_helper(QemuThread *t)
+{
+    rtcheck_helper_only(__func__);
+    registry_take();
+    change_class(t, THREAD_HELPER, -1); /* nobody refuses that */
+    pthread_mutex_unlock(&registry_lock);
+}
+
 void *qemu_thread_join(QemuThread *t)
 {
     void *ret = NULL;

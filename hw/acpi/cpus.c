@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * CPU hot plug's register block, as QEMU's document "QEMU<->ACPI BIOS CPU hotplug interface" has it
- * (the modern interface): a selector, flags of the selected place, a command, and its data. The
- * guest's side is ssdt-cpus.asl.
+ * (the modern interface): a selector, flags of the selected place, a command, and its data. What
+ * _OST reports is taken and forgotten. The guest's side is ssdt-cpus.asl.
  */
 #include <string.h>
 #include "accel/cpu.h"
@@ -12,7 +12,8 @@
 #include "qemu/runstate.h"
 
 enum { REG_SELECTOR = 0, REG_DATA2 = 0, REG_FLAGS = 4, REG_COMMAND = 5, REG_DATA = 8 };
-enum { FLAG_ENABLED = BIT(0), FLAG_INSERT = BIT(1) };
+enum { FLAG_ENABLED = BIT(0), FLAG_INSERT = BIT(1), FLAG_REMOVE = BIT(2), FLAG_EJECT = BIT(3) };
+#define FLAG_EVENTS (FLAG_INSERT | FLAG_REMOVE)
 enum { CMD_NEXT_EVENT = 0, CMD_APIC_ID = 3 };
 
 typedef struct AcpiCpus {
@@ -51,10 +52,21 @@ static void select_event(AcpiCpus *s)
     for (unsigned i = 0; i < s->setup.count; i++) {
         unsigned cpu = (s->selector + i) % s->setup.count;
 
-        if (s->flags[cpu] & FLAG_INSERT) {
+        if (s->flags[cpu] & FLAG_EVENTS) {
             s->selector = cpu;
             return;
         }
+    }
+}
+
+static void write_flags(AcpiCpus *s, uint8_t v)
+{
+    uint8_t *flags = &s->flags[s->selector];
+
+    *flags &= (uint8_t)~(v & FLAG_EVENTS);
+    if (v & FLAG_EJECT && *flags & FLAG_ENABLED && s->selector >= s->setup.fixed) {
+        *flags = 0;
+        s->setup.eject(s->selector);
     }
 }
 
@@ -82,7 +94,7 @@ static void cpus_write(void *opaque, hwaddr off, uint64_t v, unsigned size)
     } else if (s->selector >= s->setup.count) {
         return;
     } else if (off == REG_FLAGS) {
-        s->flags[s->selector] &= (uint8_t)~(v & FLAG_INSERT);
+        write_flags(s, (uint8_t)v);
     } else if (off == REG_COMMAND) {
         s->command = (uint8_t)v;
         if (s->command == CMD_NEXT_EVENT) {
@@ -113,6 +125,17 @@ void acpi_cpus_plug(DeviceState *dev, unsigned cpu, bool hot)
     }
 }
 
+void acpi_cpus_unplug_request(DeviceState *dev, unsigned cpu)
+{
+    AcpiCpus *s = acpi_cpus(dev);
+
+    QEMU_LOCK_GUARD(&s->lock);
+    if (s->flags[cpu] & FLAG_ENABLED) {
+        s->flags[cpu] |= FLAG_REMOVE;
+        piix4_pm_set_gpe(s->setup.pm, ACPI_CPUS_GPE);
+    }
+}
+
 /*
  * A kernel that boots finds every vCPU in the MADT. One that wakes up does not look: what it was told
  * of while it slept it is told of again, as its GPE was reset.
@@ -126,9 +149,9 @@ static void cpus_reset(DeviceState *dev)
     s->selector = s->command = 0;
     for (unsigned i = 0; i < s->setup.count; i++) {
         if (!runstate_is_wakeup()) {
-            s->flags[i] &= (uint8_t)~FLAG_INSERT;
+            s->flags[i] &= (uint8_t)~FLAG_EVENTS;
         }
-        told |= s->flags[i] & FLAG_INSERT;
+        told |= s->flags[i] & FLAG_EVENTS;
     }
     if (told) {
         piix4_pm_set_gpe(s->setup.pm, ACPI_CPUS_GPE);

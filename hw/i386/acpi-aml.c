@@ -136,22 +136,31 @@ static void cpu_name(char seg[5], unsigned cpu)
     g_snprintf(seg, 5, "C%03X", cpu & 0xfff);
 }
 
-/* What a CPU that may come later has besides: _STA asks the register block, _MAT is for the MADT. */
+/*
+ * Where CPUs may come later: _STA asks the register block, _MAT is for the MADT; and the guest may give
+ * back by _EJ0 those that were not there at the start.
+ */
 static void add_plug_methods(GByteArray *c, const AcpiConfig *cfg, unsigned cpu)
 {
-    g_autoptr(GByteArray) sta = g_byte_array_new(), madt = g_byte_array_new();
+    g_autoptr(GByteArray) sta = g_byte_array_new(), eject = g_byte_array_new(), madt = g_byte_array_new();
     op(sta, AML_RETURN);
     name_seg(sta, "CSTA");
     integer(sta, cpu);
     method(c, "_STA", 0, sta);
     acpi_madt_cpu(madt, cpu, cfg->apic_id(cpu), true);
     name_buffer(c, "_MAT", madt->data, madt->len);
+    if (cpu >= cfg->cpus) {
+        name_seg(eject, "CEJT");
+        integer(eject, cpu);
+        method(c, "_EJ0", 1, eject);
+    }
 }
 
 static void add_cpus(GByteArray *a, const AcpiConfig *cfg)
 {
     if (acpi_can_plug_cpus(cfg)) {
         external_method(a, "CSTA", 1);
+        external_method(a, "CEJT", 1);
     }
     for (unsigned i = 0; i < cfg->maxcpus; i++) {
         g_autoptr(GByteArray) c = g_byte_array_new();

@@ -41,12 +41,12 @@ void acpi_free(AcpiTables *t);
 void acpi_link(AcpiTables *t, uint64_t tables_addr, uint64_t rsdp_addr);
 
 /*
- * A CPU has come: the offset of the byte in tables that says so in the MADT (1; the table's check sum
- * then falls by as much). SIZE_MAX: none, a table cannot say so.
+ * The offset of the byte in tables by which the MADT says whether a CPU is there (1 or 0; the table's
+ * check sum changes by as much the other way). SIZE_MAX: none, a table cannot say so.
  */
 size_t acpi_madt_enabled(const AcpiTables *t, unsigned cpu);
 /* The same, done in tables that acpi_link() went over. RT_SAFE. */
-void acpi_madt_enable(AcpiTables *t, unsigned cpu);
+void acpi_madt_enable(AcpiTables *t, unsigned cpu, bool yes);
 
 /* ---- Pieces (acpi-tables.c, acpi-aml.c) ---- */
 

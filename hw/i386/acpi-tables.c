@@ -273,12 +273,13 @@ size_t acpi_madt_enabled(const AcpiTables *t, unsigned cpu)
     return plain ? at + 4 : SIZE_MAX;
 }
 
-void acpi_madt_enable(AcpiTables *t, unsigned cpu)
+void acpi_madt_enable(AcpiTables *t, unsigned cpu, bool yes)
 {
     size_t at = acpi_madt_enabled(t, cpu);
-    if (at != SIZE_MAX && !t->tables->data[at]) {
-        t->tables->data[at] = 1;
-        t->tables->data[t->madt + 9]--;
+    if (at != SIZE_MAX) {
+        uint8_t *data = t->tables->data;
+        data[t->madt + 9] = (uint8_t)(data[t->madt + 9] + data[at] - yes);
+        data[at] = yes;
     }
 }
 

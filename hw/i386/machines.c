@@ -5,6 +5,7 @@
 
 MachineConfig machine_config;
 const MachineType *current_machine;
+void (*machine_cpu_ejected)(unsigned cpu);
 
 static const MachineType *const machines[] = { &machine_pc, &machine_none };
 

@@ -335,12 +335,12 @@ GByteArray *pc_smbios_build(PcState *pc, bool bios_info, unsigned *count, unsign
     return smbios_build(&cfg, count, largest);
 }
 
-void pc_boot_cpu_plugged(PcState *pc, unsigned cpu)
+void pc_boot_cpu_changed(PcState *pc, unsigned cpu, bool there)
 {
     if (!pc->boot.format || !pc->pm) {
         return;
     }
-    acpi_madt_enable(&boot_acpi, cpu);
+    acpi_madt_enable(&boot_acpi, cpu, there);
     if (runstate_get() == RUN_STATE_PRELAUNCH) { /* the reset was before, and nothing has run since */
         write_ram(TABLES_ADDR, boot_acpi.tables->data, boot_acpi.tables->len);
     }

@@ -215,9 +215,9 @@ static bool add_acpi(PcState *pc, Error **errp)
     return ok;
 }
 
-void pc_firmware_cpu_plugged(PcState *pc, unsigned cpu)
+void pc_firmware_cpu_changed(PcState *pc, unsigned cpu, bool there)
 {
-    static const uint8_t one = 1;
+    const uint8_t enabled = there;
     unsigned cpus = cpu_count();
     uint8_t le[2] = { (uint8_t)cpus, (uint8_t)(cpus >> 8) };
 
@@ -225,7 +225,7 @@ void pc_firmware_cpu_plugged(PcState *pc, unsigned cpu)
     rtc_set_memory(pc->rtc, 0x5f, (uint8_t)(cpus - 1));
     fw_cfg_patch(pc->fw_cfg, FW_CFG_NB_CPUS, 0, le, sizeof(le));
     if (pc->pm && pc->madt_enabled[cpu] != SIZE_MAX) { /* firmware makes the check sum */
-        fw_cfg_patch_file(pc->fw_cfg, ACPI_FILE_TABLES, pc->madt_enabled[cpu], &one, 1);
+        fw_cfg_patch_file(pc->fw_cfg, ACPI_FILE_TABLES, pc->madt_enabled[cpu], &enabled, 1);
     }
 }
 

@@ -48,13 +48,13 @@ IrqLine pc_a20_line(void);
 bool pc_bios_load(PcState *pc, Error **errp);
 void pc_cmos_init(PcState *pc);
 bool pc_fw_cfg_init(PcState *pc, Error **errp);
-/* Firmware that starts from now on finds this vCPU too. HELPER_ONLY, run state held. */
-void pc_firmware_cpu_plugged(PcState *pc, unsigned cpu);
+/* Firmware that starts from now on finds this vCPU, or no longer. HELPER_ONLY, run state held. */
+void pc_firmware_cpu_changed(PcState *pc, unsigned cpu, bool there);
 
 /* pc-boot.c: direct kernel boot: what firmware would have set up, at each reset. */
 bool pc_boot_init(PcState *pc, Error **errp);
-/* The kernel that boots next finds this vCPU too. HELPER_ONLY, run state held. */
-void pc_boot_cpu_plugged(PcState *pc, unsigned cpu);
+/* The kernel that boots next does. HELPER_ONLY, run state held. */
+void pc_boot_cpu_changed(PcState *pc, unsigned cpu, bool there);
 /* MachineType.blobs, of a kernel that is booted directly. */
 void pc_boot_blobs(const PcState *pc, MachineBlobFn *fn, void *opaque);
 /* Tables of this machine, for firmware and for direct boot. The caller frees them. */

@@ -128,11 +128,17 @@ static bool pc_chipset_init(PcState *pc, Error **errp)
     return true;
 }
 
+static void pc_cpu_eject(unsigned cpu)
+{
+    machine_cpu_ejected(cpu);
+}
+
 /* The part of ACPI that tells of vCPUs; after power management, which resets its event first. */
 static bool pc_cpus_init(PcState *pc, Error **errp)
 {
     const SmpTopology *smp = &pc->cfg->smp;
-    AcpiCpusSetup setup = { .count = smp->maxcpus, .apic_id = x86_apic_id, .pm = pc->pm };
+    AcpiCpusSetup setup = { .count = smp->maxcpus, .fixed = smp->cpus, .apic_id = x86_apic_id, .pm = pc->pm,
+                            .eject = pc_cpu_eject };
 
     if (smp->maxcpus == smp->cpus) {
         return true;
@@ -281,10 +287,25 @@ static bool pc_cpu_plug_check(Error **errp)
     return the_pc.cfg->acpi;
 }
 
+static void cpu_changed(unsigned cpu, bool there)
+{
+    pc_firmware_cpu_changed(&the_pc, cpu, there);
+    pc_boot_cpu_changed(&the_pc, cpu, there);
+}
+
+static void pc_cpu_unplugged(unsigned cpu)
+{
+    cpu_changed(cpu, false);
+}
+
+static void pc_cpu_unplug_request(unsigned cpu)
+{
+    acpi_cpus_unplug_request(the_pc.cpus, cpu);
+}
+
 static void pc_cpu_plugged(unsigned cpu, bool hot)
 {
-    pc_firmware_cpu_plugged(&the_pc, cpu);
-    pc_boot_cpu_plugged(&the_pc, cpu);
+    cpu_changed(cpu, true);
     if (the_pc.cpus) {
         acpi_cpus_plug(the_pc.cpus, cpu, hot);
     }
@@ -311,5 +332,7 @@ const MachineType machine_pc = {
     .init = pc_init,
     .cpu_plug_check = pc_cpu_plug_check,
     .cpu_plugged = pc_cpu_plugged,
+    .cpu_unplug_request = pc_cpu_unplug_request,
+    .cpu_unplugged = pc_cpu_unplugged,
     .blobs = pc_blobs,
 };

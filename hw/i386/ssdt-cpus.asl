@@ -29,6 +29,8 @@ DefinitionBlock ("ssdt-cpus.aml", "SSDT", 2, "QEMURT", "QEMURTHP", 1)
                 Offset (4),
                 CPEN, 1,  /* it is there */
                 CINS, 1,  /* it has come; writing 1 takes note */
+                CRMV, 1,  /* it is to go; writing 1 takes note */
+                CEJ0, 1,  /* written with 1: it may go now */
                 Offset (5),
                 CCMD, 8   /* 0: select the next CPU that something happened to */
             }
@@ -49,18 +51,34 @@ DefinitionBlock ("ssdt-cpus.aml", "SSDT", 2, "QEMURT", "QEMURTHP", 1)
             Return (Local0)
         }
 
+        /* _EJ0 of CPU Arg0 */
+        Method (CEJT, 1, Serialized)
+        {
+            Acquire (\_SB.CPHP.CLCK, 0xFFFF)
+            \_SB.CPHP.CSEL = Arg0
+            \_SB.CPHP.CEJ0 = 1
+            Release (\_SB.CPHP.CLCK)
+        }
+
         Method (CSCN, 0, Serialized)
         {
             Acquire (\_SB.CPHP.CLCK, 0xFFFF)
             Local0 = 1
             While (Local0)
             {
+                Local0 = 0
                 \_SB.CPHP.CCMD = 0
-                Local0 = \_SB.CPHP.CINS
-                If (Local0)
+                If (\_SB.CPHP.CINS)
                 {
                     CTFY (\_SB.CPHP.CDAT, 1) /* device check */
                     \_SB.CPHP.CINS = 1
+                    Local0 = 1
+                }
+                ElseIf (\_SB.CPHP.CRMV)
+                {
+                    CTFY (\_SB.CPHP.CDAT, 3) /* eject request */
+                    \_SB.CPHP.CRMV = 1
+                    Local0 = 1
                 }
             }
             Release (\_SB.CPHP.CLCK)

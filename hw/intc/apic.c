@@ -368,21 +368,10 @@ static void apic_cpu_init(CPUState *cpu)
     apic_cpu_reset(cpu, false);
 }
 
-static void apic_cpu_publish(CPUState *cpu)
+/* Its bits in the tables of destinations may stay: who finds one looks for the APIC next. */
+static void apic_cpu_reachable(CPUState *cpu, bool yes)
 {
-    apic_set_by_index(cpu->index, cpu_apic(cpu));
-}
-
-static void apic_cpu_fini(CPUState *cpu)
-{
-    LocalApic *a = cpu_apic(cpu);
-
-    atomic_store(&a->base, 0); /* it leaves every row */
-    apic_dest_update(a);
-    apic_lint0_users_update(a);
-    timer_fini(&a->manual_timer);
-    cpu->irqchip = NULL;
-    g_free(a);
+    apic_set_by_index(cpu->index, yes ? cpu_apic(cpu) : NULL);
 }
 
 static bool apic_cpu_pending(CPUState *cpu)
@@ -468,8 +457,7 @@ const IrqChipOps irqchip_user = {
     .set_gsi = irqchip_user_set_gsi,
     .send_msi = apic_send_msi,
     .cpu_init = apic_cpu_init,
-    .cpu_publish = apic_cpu_publish,
-    .cpu_fini = apic_cpu_fini,
+    .cpu_reachable = apic_cpu_reachable,
     .cpu_reset = apic_cpu_reset,
     .cpu_pending = apic_cpu_pending,
     .cpu_ack = apic_cpu_ack,

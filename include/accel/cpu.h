@@ -65,7 +65,7 @@ typedef struct CPUState {
     atomic_bool halted;     /* in HLT or waiting for SIPI; written by its own thread */
     atomic_bool stopped;    /* parked by cpus.c; registers may be read by others */
     atomic_bool pause_wanted;
-    void *local_timer; /* the host timer of cpu_local_timer_arm(), private to cpus.c */
+    void *local_timer; /* the host timer of cpu_local_timer_arm(), private to cpus-timer.c */
     struct CpuWork *work;   /* run_on_cpu(), guarded by cpus.c's lock */
     CpuLook look;           /* its own thread only */
     /*

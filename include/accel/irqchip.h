@@ -21,12 +21,11 @@ typedef struct IrqChipOps {
     /* ---- The rest is NULL when the local APIC is in the kernel ---- */
 
     /*
-     * Makes the local APIC of a vCPU (cpu->irqchip), which no message reaches before cpu_publish; frees
-     * one that was never published. Start-up or hot plug.
+     * Makes the local APIC of a vCPU (cpu->irqchip), for good; messages reach it from true to false.
+     * Start-up or hot plug.
      */
     void (*cpu_init)(CPUState *cpu);
-    void (*cpu_publish)(CPUState *cpu);
-    void (*cpu_fini)(CPUState *cpu);
+    void (*cpu_reachable)(CPUState *cpu, bool yes);
     void (*cpu_reset)(CPUState *cpu, bool init_ipi);
     /* VCPU thread. Is a maskable interrupt deliverable (IRR above PPR, or the PIC through LINT0)? */
     bool (*cpu_pending)(CPUState *cpu);

@@ -53,14 +53,23 @@ typedef struct MachineType {
      */
     bool (*init)(const MachineConfig *cfg, Error **errp);
     /*
-     * Optional, both or neither. HELPER_ONLY: may a vCPU come while the machine runs? Then, run state
+     * Optional, all or none. HELPER_ONLY: may a vCPU come and go while the machine runs? Then, run state
      * held: this one has come; hot: so that the guest is told of it.
      */
     bool (*cpu_plug_check)(Error **errp);
     void (*cpu_plugged)(unsigned cpu, bool hot);
+    /*
+     * HELPER_ONLY, where cpu_plug_check said yes: asks the guest to give back a vCPU that came. When it does
+     * the board calls machine_cpu_ejected; then, run state held: it has gone.
+     */
+    void (*cpu_unplug_request)(unsigned cpu);
+    void (*cpu_unplugged)(unsigned cpu);
     /* Optional, HELPER_ONLY. Tells what the board puts into memory, or has there as ROM. */
     void (*blobs)(MachineBlobFn *fn, void *opaque);
 } MachineType;
+
+/* RT_SAFE: the guest is done with that vCPU, which may go soon. Set when the first one comes. */
+extern void (*machine_cpu_ejected)(unsigned cpu);
 
 extern const MachineType machine_pc, machine_none;
 const MachineType *machine_find(const char *name);

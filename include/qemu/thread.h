@@ -209,6 +209,8 @@ bool qemu_thread_create_vcpu(QemuThread *t, const char *name, unsigned vcpu, voi
 bool qemu_thread_create_vcpu_later(QemuThread *t, const char *name, void *(*fn)(void *), void *arg,
                                    Error **errp) QEMU_MUST_CHECK;
 bool qemu_thread_become_vcpu(QemuThread *t, unsigned vcpu, Error **errp) QEMU_MUST_CHECK;
+/* HELPER_ONLY. The way back, for a vCPU that goes: its thread may free now. */
+void qemu_thread_become_helper(QemuThread *t);
 #endif
 void *qemu_thread_join(QemuThread *t);
 /*

@@ -184,8 +184,3 @@ X86CPU *x86_cpu_new(unsigned index, Error **errp)
     x86_cpu_reset(c, false);
     return c;
 }
-
-void x86_cpu_free(X86CPU *c)
-{
-    free(c);
-}

@@ -268,8 +268,6 @@ uint32_t x86_apic_id(unsigned index);
 void x86_cpu_list(void);
 /* HELPER_ONLY, start-up or hot plug. In power-on state. */
 X86CPU *x86_cpu_new(unsigned index, Error **errp);
-/* HELPER_ONLY. One that no thread and nobody else knows. */
-void x86_cpu_free(X86CPU *cpu);
 /* RT_SAFE. */
 void x86_cpuid(const X86CPU *cpu, uint32_t leaf, uint32_t subleaf, uint32_t *eax, uint32_t *ebx,
                uint32_t *ecx, uint32_t *edx);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""CPUs that are added while a Debian kernel runs."""
+"""CPUs that are added, and removed, while a Debian kernel runs."""
 import os
 import subprocess
 import sys
@@ -107,6 +107,60 @@ def added_in_the_profile_in_force():
         end(g)
 
 
+def remove(g, name, path):
+    g.qmp.cmd('device_del', id=name)
+    data = g.qmp.event('DEVICE_DELETED')['data']
+    assert data.get('device', path) == name and data['path'] == path, data
+
+
+def removed_and_added_again():
+    """Thread and memory go; the place takes another; a reset does not find what has gone."""
+    need_realtime()
+    with guest('-smp', '1,maxcpus=3', '-realtime', 'maxprio=50,policy=rr', '-m', '256') as g:
+        g.expect('qrt: ready', BOOT)
+        threads, locked = len(g.threads()), g.status('VmLck')
+        sizes = []
+        for name in ('a', None, 'a'):
+            add(g, 1, **({'id': name} if name else {}))
+            path = g.qmp.cmd('query-cpus-fast')[-1]['qom-path']
+            bring_online(g, 1)
+            g.send('taskset -c 1 sh -c "while :; do :; done" & echo busy\n')  # it goes for all that
+            g.expect('qrt: done 0', 60)
+            remove(g, name or path, path)
+            assert len(g.threads()) == threads, g.threads()
+            assert [c['cpu-index'] for c in g.qmp.cmd('query-cpus-fast')] == [0]
+            sizes.append(g.status('VmLck'))
+            status, out = g.run('kill %1 $!; cat /sys/devices/system/cpu/present')
+            assert '\n0\r' in out, out
+        assert sizes[-1] - sizes[0] < 512 and sizes[0] - locked < 4096, (locked, sizes)
+        check_vcpus(g, ('rr', 49), 1)
+        add(g, 1)
+        bring_online(g, 1)
+        g.qmp.cmd('device_del', id='/machine/peripheral-anon/device[1]')
+        g.qmp.event('DEVICE_DELETED')
+        add(g, 1)
+        g.qmp.cmd('system_reset')
+        m = g.expect(r'qrt: init reached, (\d+) CPUs', BOOT)
+        assert int(m.group(1)) == 2, g.fail(f'{m.group(1)} CPUs')
+        g.expect('qrt: ready', BOOT)
+        end(g)
+
+
+def removed_by_the_guest():
+    """It may give one back without having been asked; not one of -smp's."""
+    with guest('-smp', '1,maxcpus=3', '-device', 'qemu64-x86_64-cpu,socket-id=0,core-id=1,thread-id=0,id=c') as g:
+        m = g.expect(r'qrt: init reached, (\d+) CPUs', BOOT)
+        assert int(m.group(1)) == 2, g.fail(f'{m.group(1)} CPUs')
+        g.expect('qrt: ready', BOOT)
+        g.qmp.cmd('query-status')
+        status, out = g.run('for d in /sys/bus/acpi/devices/ACPI0007:*; do [ -e $d/eject ] && [ $(cat $d/uid) = 1 ] '
+                            '&& echo 1 > $d/eject; done; for d in /sys/bus/acpi/devices/ACPI0007:*; do '
+                            '[ -e $d/eject ] && [ $(cat $d/uid) = 0 ] && echo first; done')
+        assert g.qmp.event('DEVICE_DELETED')['data'] == {'device': 'c', 'path': '/machine/peripheral/c'}
+        assert 'first' not in out, out
+        end(g)
+
+
 def added_while_paused():
     with guest('-smp', '1,maxcpus=2') as g:
         g.expect('qrt: ready', BOOT)
@@ -145,4 +199,5 @@ def added_while_suspended():
         end(g)
 
 
-main(added_in_the_profile_in_force, added_while_paused, added_before_the_start, added_while_suspended)
+main(added_in_the_profile_in_force, removed_and_added_again, removed_by_the_guest, added_while_paused,
+     added_before_the_start, added_while_suspended)

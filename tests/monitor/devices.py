@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""device_add: what is refused and with which words, and where an added CPU is shown."""
+"""device_add and device_del: what is refused and with which words, and where an added CPU is shown."""
 import json
 import os
 import sys
@@ -53,6 +53,7 @@ def requests_that_are_refused():
         ({'driver': TYPE, **PLACE, 'socket-id': 0}, 'CPU[0] with APIC ID 0 exists'),
         ({'driver': TYPE, **PLACE, 'id': '1bad'}, "Parameter 'id' expects an identifier"),
         ({'driver': TYPE, **PLACE, 'id': 'exit'}, "Duplicate device ID 'exit'"),
+        ({'driver': TYPE, **PLACE, 'id': 'x' * 97}, "Parameter 'id': 'xxxx"),
         ({'driver': TYPE, **PLACE, 'foo': 1}, f"Property '{TYPE}.foo' not found"),
         ({'driver': TYPE, **PLACE, 'avx2': True}, f"Property '{TYPE}.avx2': a CPU that is added is what -cpu says"),
         ({'driver': TYPE, **PLACE, 'bus': 'pci.0'}, f"Device '{TYPE}' can't go on PCI bus"),
@@ -109,6 +110,31 @@ def places_and_names():
         g.qmp.cmd('stop')
 
 
+def removals_that_are_refused():
+    with machine('-smp', '2,sockets=3,maxcpus=3', '-device', 'isa-debug-exit,id=exit') as g:
+        g.qmp.cmd('device_add', driver=TYPE, id='c', **{**PLACE, 'socket-id': 2})
+        for name, cls, want in (
+                ('nope', 'DeviceNotFound', "Device 'nope' not found"),
+                ('/machine', 'DeviceNotFound', "Device '/machine' not found"),
+                ('/machine/unattached/device[0]', 'GenericError', 'Boot CPU is unpluggable'),
+                ('/machine/unattached/device[1]', 'GenericError', 'CPU 1 is there since the start'),
+                ('exit', 'GenericError', "Bus 'isa.0' does not support hotplugging")):
+            g.qmp.send({'execute': 'device_del', 'arguments': {'id': name}})
+            e = g.qmp.reply()['error']
+            assert e['class'] == cls and e['desc'].startswith(want), e
+        assert 'Error: which device?' in hmp(g, 'device_del')
+        assert "Error: Device 'x' not found" in hmp(g, 'device_del x')
+        # A guest that does not listen keeps it; it may be asked again.
+        for name in ('c', 'c', '/machine/peripheral/c'):
+            g.qmp.cmd('device_del', id=name)
+        g.qmp.cmd('cont')
+        assert len(g.qmp.cmd('query-cpus-fast')) == 3
+    with machine('-smp', '1,sockets=2,maxcpus=2', '-machine', 'acpi=off', '-device',
+                 f'{TYPE},socket-id=1,core-id=0,thread-id=0,id=c') as g:
+        g.qmp.send({'execute': 'device_del', 'arguments': {'id': 'c'}})
+        assert 'acpi=off' in g.qmp.reply()['error']['desc']
+
+
 def on_the_command_line():
     with machine('-smp', '1,sockets=2,maxcpus=2', '-device', f'{TYPE},id=c,socket-id=1,core-id=0,thread-id=0') as g:
         assert [c['qom-path'] for c in g.qmp.cmd('query-cpus-fast')][1] == '/machine/peripheral/c'
@@ -124,4 +150,5 @@ def on_the_command_line():
         assert g.wait(20) == 0 and 'core-id' in g.text(), g.text()
 
 
-main(requests_that_are_refused, machines_that_take_none, places_and_names, on_the_command_line)
+main(requests_that_are_refused, machines_that_take_none, places_and_names, removals_that_are_refused,
+     on_the_command_line)

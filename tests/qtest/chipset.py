@@ -213,6 +213,21 @@ def plugged_cpu():
         q.outb(0xaf05, 0)
         assert q.inl(0xaf08) == 0
         assert madt_flags(q) == [1, 1, 1, 1]
+        q.outl(0xaf00, 0)                       # one of -smp's stays
+        q.outb(0xaf04, 8)
+        assert q.inb(0xaf04) == 1
+        q.qmp.cmd('device_del', id='/machine/peripheral-anon/device[1]')
+        assert q.inw(PM + 0xc) == 4
+        q.outb(0xaf05, 0)
+        assert (q.inl(0xaf08), q.inb(0xaf04)) == (3, 5)
+        q.outb(0xaf04, 4)
+        assert q.inb(0xaf04) == 1
+        q.outb(0xaf04, 8)
+        assert q.inb(0xaf04) == 0
+        q.outb(0xaf04, 8)                       # once is enough
+        assert q.qmp.event('DEVICE_DELETED')['data'] == {'path': '/machine/peripheral-anon/device[1]'}
+        assert madt_flags(q) == [1, 1, 1, 0]
+        q.qmp.cmd('device_add', **place(3))
         assert struct.unpack('<H', fw_item(q, 5, 2))[0] == 4
         q.outb(0x70, 0x5f)
         assert q.inb(0x71) == 3

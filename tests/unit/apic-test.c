@@ -91,6 +91,6 @@ void apic_test_init(void)
         cpus[i].feat[FEAT_1_ECX] = BIT(21);
         test_cpu_add(cpu(i));
         ops->cpu_init(cpu(i));
-        ops->cpu_publish(cpu(i));
+        ops->cpu_reachable(cpu(i), true);
     }
 }

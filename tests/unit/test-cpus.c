@@ -11,7 +11,7 @@ static _Atomic unsigned runs;
 static atomic_bool hold_next;
 static atomic_bool refuse_next;
 static _Atomic unsigned runs_of[4];
-static ThreadClass init_class, run_class; /* of the thread of the last one made; that ran */
+static _Atomic ThreadClass init_class, run_class; /* of the thread of the last one made; that ran */
 
 static bool fake_vcpu_init(CPUState *cpu, Error **errp)
 {
@@ -128,6 +128,36 @@ static void test_plug_paused(void)
     cpus_pause_all();
 }
 
+/* One that goes ends its thread, and its place takes another; whoever still knows it does no harm. */
+static void test_unplug(void)
+{
+    unsigned before = threads(), count = cpu_count();
+
+    for (unsigned i = 0; i < 3; i++) {
+        CPUState *cpu = cpu_plug_begin(2, &error_abort);
+        unsigned n = atomic_load(&runs_of[2]);
+
+        cpu_plug_end(cpu);
+        cpus_resume_all();
+        for (unsigned k = 0; atomic_load(&runs_of[2]) == n; k++) {
+            g_assert_cmpuint(k, <, 20000);
+            g_usleep(1000);
+        }
+        g_assert_false(cpu_unplug_begin(cpu)); /* it runs */
+        g_assert_true(cpu_get(2) == cpu);
+        cpu_unplug_park(cpu);
+        g_assert_true(cpu_unplug_begin(cpu));
+        g_assert_null(cpu_get(2));
+        cpus_pause_all();
+        cpus_resume_all();
+        cpu_unplug_end(cpu);
+        g_assert_cmpuint(threads(), ==, before);
+        g_assert_cmpuint(cpu_count(), ==, count);
+        cpu_request(cpu, CPU_REQ_INTERRUPT | CPU_REQ_NMI);
+        cpus_pause_all();
+    }
+}
+
 /* Nothing is left of one that cannot be made. */
 static void test_plug_refused(void)
 {
@@ -171,6 +201,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cpus/plug", test_plug);
     g_test_add_func("/cpus/plug-paused", test_plug_paused);
     g_test_add_func("/cpus/plug-refused", test_plug_refused);
+    g_test_add_func("/cpus/unplug", test_unplug);
     g_test_add_func("/cpus/quit", test_quit);
     return g_test_run();
 }

@@ -124,13 +124,20 @@ static void test_madt_enable(void)
     AcpiTables t;
     unsigned lapic, x2apic, enabled, overrides;
     make(&t, 3, 8, id_plain);
-    acpi_madt_enable(&t, 5);
-    acpi_madt_enable(&t, 5);
-    acpi_madt_enable(&t, 0);
-    acpi_madt_enable(&t, 8);
+    acpi_madt_enable(&t, 5, true);
+    acpi_madt_enable(&t, 5, true);
+    acpi_madt_enable(&t, 0, true);
+    acpi_madt_enable(&t, 8, true);
     const uint8_t *madt = find(&t, "APIC");
     count_madt(madt, &lapic, &x2apic, &enabled, &overrides);
     g_assert_cmpuint(enabled, ==, 4);
+    acpi_madt_enable(&t, 6, true);
+    acpi_madt_enable(&t, 5, false);
+    acpi_madt_enable(&t, 7, false);
+    count_madt(find(&t, "APIC"), &lapic, &x2apic, &enabled, &overrides);
+    g_assert_cmpuint(enabled, ==, 4);
+    acpi_madt_enable(&t, 6, false);
+    acpi_madt_enable(&t, 5, true);
     g_assert_cmpuint(madt[44 + 8 * 5 + 4], ==, 1);
     g_assert_cmpuint(acpi_madt_enabled(&t, 5), ==, (size_t)(madt + 44 + 8 * 5 + 4 - t.tables->data));
     g_assert_cmpuint(acpi_madt_enabled(&t, 8), ==, SIZE_MAX);
@@ -180,6 +187,9 @@ static void check_ssdt(const char *text, unsigned maxcpus)
     g_autofree char *notify = g_strdup_printf("Notify (C%03X, Arg1)", maxcpus - 1);
     g_assert_nonnull(strstr(text, sta));
     g_assert_nonnull(strstr(text, notify));
+    g_autofree char *eject = g_strdup_printf("CEJT (0x%02X)", maxcpus - 1);
+    g_assert_nonnull(strstr(text, eject));
+    g_assert_null(strstr(text, "CEJT (Zero)")); /* not the first one */
     g_assert_nonnull(strstr(text, "Method (CTFY, 2, NotSerialized)"));
     g_assert_nonnull(strstr(text, "Name (_MAT, Buffer (0x08)"));
 }
