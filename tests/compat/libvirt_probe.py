@@ -299,6 +299,17 @@ def domain_argv(d, monitor_fd, log_fd):
         '{"id":"audio1","driver":"none"}', '-name', 'extra-passthrough', '-sandbox', 'off', '-msg', 'timestamp=on']
 
 
+def add_vcpu(q, places):
+    """As "virsh setvcpus --live" does it, and takes it back as far as a guest without ACPI goes."""
+    free = [p for p in places if 'qom-path' not in p]
+    q.cmd('device_add', driver=free[0]['type'], id='vcpu1', **free[0]['props'])
+    cpus = q.cmd('query-cpus-fast')
+    assert [c['qom-path'] for c in cpus] == ['/machine/unattached/device[0]', '/machine/peripheral/vcpu1'], cpus
+    assert cpus[0]['thread-id'] != cpus[1]['thread-id']
+    assert all('qom-path' in p for p in q.cmd('query-hotpluggable-cpus'))
+    q.cmd('device_del', id='vcpu1')
+
+
 def start_domain(q, pid):
     q.cmd('query-migrate-capabilities')
     assert q.cmd('migrate-set-capabilities', capabilities=[{'capability': 'events', 'state': True}]) == {}
@@ -330,6 +341,7 @@ def start_domain(q, pid):
     assert q.cmd('query-memory-size-summary')['base-memory'] == 64 << 20
     q.cmd('cont')
     q.event('RESUME')
+    add_vcpu(q, places)
 
 
 def wrote(path):

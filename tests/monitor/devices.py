@@ -4,6 +4,7 @@
 import json
 import os
 import sys
+import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
 from guest import Guest, main, run_refused  # noqa: E402
 
@@ -135,6 +136,29 @@ def removals_that_are_refused():
         assert 'acpi=off' in g.qmp.reply()['error']['desc']
 
 
+def while_the_guest_resets_itself():
+    """Again and again, on the main loop, whatever the command is doing."""
+    with tempfile.NamedTemporaryFile(prefix='qrt-bios-') as f:
+        rom = bytearray(b'\xf4' * 65536)
+        rom[0xfff0:0xfff9] = bytes.fromhex('b006baf90ceef4ebfd')  # mov al,6; mov dx,0cf9h; out dx,al; hlt
+        f.write(rom)
+        f.flush()
+        with machine('-bios', f.name, '-smp', '1,sockets=24,maxcpus=24') as g:
+            g.qmp.cmd('cont')
+            for n in range(1, 24):
+                g.qmp.event('RESET')
+                g.qmp.cmd('device_add', driver=TYPE, id=f'c{n}', **{**PLACE, 'socket-id': n})
+                if n % 4 == 0:
+                    g.qmp.cmd('stop')
+                    g.qmp.cmd('cont')
+            assert len(g.qmp.cmd('query-cpus-fast')) == 24
+            g.qmp.events.clear()
+            for _ in range(20):
+                g.qmp.event('RESET')
+            g.qmp.cmd('quit')
+            assert g.wait(30) == 0
+
+
 def on_the_command_line():
     with machine('-smp', '1,sockets=2,maxcpus=2', '-device', f'{TYPE},id=c,socket-id=1,core-id=0,thread-id=0') as g:
         assert [c['qom-path'] for c in g.qmp.cmd('query-cpus-fast')][1] == '/machine/peripheral/c'
@@ -151,4 +175,4 @@ def on_the_command_line():
 
 
 main(requests_that_are_refused, machines_that_take_none, places_and_names, removals_that_are_refused,
-     on_the_command_line)
+     while_the_guest_resets_itself, on_the_command_line)
