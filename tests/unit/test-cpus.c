@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* cpus.c: when a vCPU's thread runs guest code and when not. An accelerator that only counts. */
 #include <glib.h>
+#include <sched.h>
+#include <string.h>
 #include "accel/accel.h"
 #include "cpus.h"
 #include "memory/memory.h"
@@ -158,21 +160,34 @@ static void test_unplug(void)
     }
 }
 
+static void refuse_plug(const char *words)
+{
+    unsigned count = cpu_count(), before = threads();
+    Error *err = NULL;
+
+    g_assert_null(cpu_plug_begin(2, &err));
+    g_assert_nonnull(strstr(error_get_pretty(err), words));
+    error_free(err);
+    g_assert_null(cpu_get(2));
+    g_assert_cmpuint(cpu_count(), ==, count);
+    g_assert_cmpuint(threads(), ==, before);
+}
+
 /* Nothing is left of one that cannot be made. */
 static void test_plug_refused(void)
 {
-    Error *err = NULL;
-    unsigned count = cpu_count(), before = threads();
-
     for (unsigned i = 0; i < 3; i++) {
         atomic_store(&refuse_next, true);
-        g_assert_null(cpu_plug_begin(2, &err));
-        g_assert_cmpstr(error_get_pretty(err), ==, "no room for CPU 2");
-        error_free(err);
-        err = NULL;
-        g_assert_null(cpu_get(2));
-        g_assert_cmpuint(cpu_count(), ==, count);
-        g_assert_cmpuint(threads(), ==, before);
+        refuse_plug("no room for CPU 2");
+    }
+}
+
+/* Nor of one that is made, and then refused its priority. Leaves a profile that no host permits. */
+static void test_plug_without_priority(void)
+{
+    qemu_init_realtime(SCHED_FIFO, 1000);
+    for (unsigned i = 0; i < 3; i++) {
+        refuse_plug("'CPU 2/FAKE': the host refused policy SCHED_FIFO, priority 999");
     }
 }
 
@@ -202,6 +217,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cpus/plug-paused", test_plug_paused);
     g_test_add_func("/cpus/plug-refused", test_plug_refused);
     g_test_add_func("/cpus/unplug", test_unplug);
+    g_test_add_func("/cpus/plug-without-priority", test_plug_without_priority);
     g_test_add_func("/cpus/quit", test_quit);
     return g_test_run();
 }
