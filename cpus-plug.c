@@ -82,17 +82,37 @@ char *cpu_qom_path(unsigned index)
 
 /* ---- The guest gives one back ---- */
 
-static _Atomic uint64_t ejected[DIV_ROUND_UP(MAX_CPUS, 64)]; /* not looked at yet */
+#define SET_WORDS DIV_ROUND_UP(MAX_CPUS, 64)
+
+static _Atomic uint64_t ejected[SET_WORDS], reported[SET_WORDS]; /* not looked at yet */
+static _Atomic uint64_t report[MAX_CPUS]; /* the last one: source, status */
 static EventPost eject_post;
+static void (*report_ost)(unsigned index, const char *id, uint32_t source, uint32_t status);
 static void (*report_gone)(const char *id, const char *path);
 
-/* On the vCPU that asks for it: the control thread does it. */
-static void eject_request(unsigned index)
+/* On the vCPU that says it: the control thread does the rest. */
+static void note(_Atomic uint64_t *set, unsigned index)
 {
-    atomic_fetch_or(&ejected[index / 64], BIT64(index % 64));
+    atomic_fetch_or(&set[index / 64], BIT64(index % 64));
     if (event_loop_control()) {
         event_post(event_loop_control(), &eject_post);
     }
+}
+
+static bool take(_Atomic uint64_t *set, unsigned index)
+{
+    return atomic_fetch_and(&set[index / 64], ~BIT64(index % 64)) & BIT64(index % 64);
+}
+
+static void eject_request(unsigned index)
+{
+    note(ejected, index);
+}
+
+static void ost_report(unsigned index, uint32_t source, uint32_t status)
+{
+    atomic_store(&report[index], (uint64_t)source << 32 | status);
+    note(reported, index);
 }
 
 static void unplug(CPUState *cpu)
@@ -131,7 +151,12 @@ static void eject_one(unsigned index)
 static void eject_run(void *opaque)
 {
     for (unsigned i = 0; i < MAX_CPUS; i++) {
-        if (atomic_fetch_and(&ejected[i / 64], ~BIT64(i % 64)) & BIT64(i % 64)) {
+        if (take(reported, i) && report_ost) {
+            uint64_t v = atomic_load(&report[i]);
+
+            report_ost(i, added[i].id, (uint32_t)(v >> 32), (uint32_t)v);
+        }
+        if (take(ejected, i)) {
             eject_one(i);
         }
     }
@@ -140,6 +165,11 @@ static void eject_run(void *opaque)
 void cpu_device_on_gone(void (*fn)(const char *id, const char *path))
 {
     report_gone = fn;
+}
+
+void cpu_device_on_report(void (*fn)(unsigned index, const char *id, uint32_t source, uint32_t status))
+{
+    report_ost = fn;
 }
 
 bool cpu_device_del(unsigned index, Error **errp)
@@ -366,6 +396,7 @@ bool cpu_device_add(QemuOpts *opts, bool hot, Error **errp)
     if (!machine_cpu_ejected) {
         event_post_init(&eject_post, eject_run, NULL);
         machine_cpu_ejected = eject_request;
+        machine_cpu_ost = ost_report;
     }
     name_cpu(index, id);
     runstate_hold();

@@ -7,6 +7,7 @@
 #define CPUS_PLUG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "qemu/error.h"
 
 struct QemuOpts;
@@ -33,6 +34,8 @@ bool cpu_device_add(struct QemuOpts *opts, bool hot, Error **errp);
  */
 bool cpu_device_del(unsigned index, Error **errp);
 void cpu_device_on_gone(void (*fn)(const char *id, const char *path));
+/* The same way: what the guest reported of a place, and the id (or NULL) of the vCPU in it. */
+void cpu_device_on_report(void (*fn)(unsigned index, const char *id, uint32_t source, uint32_t status));
 /* -device TYPE,help */
 void cpu_device_print_help(const char *driver);
 

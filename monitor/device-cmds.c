@@ -3,6 +3,7 @@
 #include <glib.h>
 #include <inttypes.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 #include "accel/cpu.h"
 #include "cpus-plug.h"
@@ -108,8 +109,17 @@ static void report_gone(const char *id, const char *path)
     qapi_event_send_device_deleted(id != NULL, id ? id : "", path);
 }
 
+static void report_ost(unsigned cpu, const char *id, uint32_t source, uint32_t status)
+{
+    char slot[12];
+
+    snprintf(slot, sizeof(slot), "%u", cpu);
+    qapi_event_send_acpi_device_ost(id != NULL, id ? id : "", slot, QAPI_ACPI_SLOT_TYPE_CPU, source, status);
+}
+
 void monitor_devices_init(void)
 {
+    cpu_device_on_report(report_ost);
     cpu_device_on_gone(report_gone);
 }
 

@@ -7,7 +7,8 @@ A schema file is a JSON array of definitions, each with a "doc":
   {"struct": NAME, "data": {MEMBER: TYPE, ...}}     "*member" is optional; TYPE may be ["T"]
   {"union": NAME, "base": {...}, "discriminator": MEMBER, "data": {WORD: STRUCT, ...}}
   {"command": NAME, "data": {...} or UNION, "returns": TYPE}  both optional
-  {"event": NAME, "data": {...}}                     scalars only: it is sent from EVENT threads
+  {"event": NAME, "data": {...}}                     scalars only, or structs of scalars: it is sent
+                                                     from EVENT threads
 Built-in types: str, int, size, number, bool, any. Structs, unions and commands may have
 "features": [WORD, ...]: what query-qmp-schema tells of them besides.
 
@@ -382,6 +383,30 @@ def gen_call(s, d, call, c):
     c.append('    }')
 
 
+def event_members(s, data):
+    """(name in C, optional, type) of the scalars of an event; of a struct M they are called M_..."""
+    for m, opt, typ in members(data):
+        if not isinstance(typ, list) and typ in s.structs:
+            for sub, sub_opt, sub_typ in members(s.structs[typ]['data']):
+                yield f'{snake(m)}_{snake(sub)}', sub_opt, sub_typ
+        else:
+            yield snake(m), opt, typ
+
+
+def event_json(s, data, base, prefix, into):
+    """Statements that add the members of data, which are base's PREFIXmember, to the JSON object `into`."""
+    for m, opt, typ in members(data):
+        name = prefix + snake(m)
+        if not isinstance(typ, list) and typ in s.structs:
+            yield f'struct json_object *j_{name} = json_object_new_object();'
+            yield from event_json(s, s.structs[typ]['data'], base, name + '_', 'j_' + name)
+            val = 'j_' + name
+        else:
+            val = f'json_object_new_string({base}{name})' if typ == 'str' else to_json(s, typ, base + name)
+        add = f'json_object_object_add({into}, "{m}", {val});'
+        yield f'if ({base}has_{name}) {{\n            {add}\n        }}' if opt else add
+
+
 def gen_events(s, h, c):
     h.append('typedef enum QapiEvent {')
     for name in s.events:
@@ -393,14 +418,9 @@ def gen_events(s, h, c):
     c.append('struct json_object *qapi_event_data(const QapiEventRecord *e)\n{\n'
              '    struct json_object *j = json_object_new_object();\n\n    switch (e->kind) {')
     for name, d in s.events.items():
-        c.append(f'    case QAPI_EVENT_{snake(name).upper()}:')
-        for m, opt, typ in members(d.get('data')):
-            expr = f'e->u.{snake(name)}.{snake(m)}'
-            val = f'json_object_new_string({expr})' if typ == 'str' else to_json(s, typ, expr)
-            add = f'json_object_object_add(j, "{m}", {val});'
-            c.append(f'        if (e->u.{snake(name)}.has_{snake(m)}) {{\n            {add}\n'
-                     '        }' if opt else '        ' + add)
-        c.append('        break;')
+        c.append(f'    case QAPI_EVENT_{snake(name).upper()}: {{')
+        c.extend('        ' + line for line in event_json(s, d.get('data'), f'e->u.{snake(name)}.', '', 'j'))
+        c.append('        break;\n    }')
     c.append('    default:\n        break;\n    }\n    return j;\n}\n')
     for name, d in s.events.items():
         gen_event_send(s, name, d, h, c)
@@ -414,11 +434,10 @@ def gen_event_record(s, h):
         if not d.get('data'):
             continue
         h.append('        struct {')
-        for m, opt, typ in members(d['data']):
+        for m, opt, typ in event_members(s, d['data']):
             if opt:
-                h.append(f'            bool has_{snake(m)};')
-            h.append(f'            char {snake(m)}[{EVENT_STR}];' if typ == 'str' else
-                     f'            {s.decl(typ, snake(m))};')
+                h.append(f'            bool has_{m};')
+            h.append(f'            char {m}[{EVENT_STR}];' if typ == 'str' else f'            {s.decl(typ, m)};')
         h.append(f'        }} {snake(name)};')
     h.append('        char none;\n    } u;\n} QapiEventRecord;\n'
              'struct json_object *qapi_event_data(const QapiEventRecord *e);\n'
@@ -428,20 +447,19 @@ def gen_event_record(s, h):
 
 def gen_event_send(s, name, d, h, c):
     args = []
-    for m, opt, typ in members(d.get('data')):
+    for m, opt, typ in event_members(s, d.get('data')):
         if opt:
-            args.append(f'bool has_{snake(m)}')
-        args.append(('const ' if typ == 'str' else '') + s.decl(typ, snake(m)))
+            args.append(f'bool has_{m}')
+        args.append(('const ' if typ == 'str' else '') + s.decl(typ, m))
     proto = f'void qapi_event_send_{snake(name)}({", ".join(args) or "void"})'
     h.append(f'/* RT_SAFE. {d["doc"]} */\n{proto};')
     c.append(f'{proto}\n{{\n    QapiEventRecord e = {{ .kind = '
              f'QAPI_EVENT_{snake(name).upper()} }};\n')
-    for m, opt, typ in members(d.get('data')):
-        dest = f'e.u.{snake(name)}.{snake(m)}'
+    for m, opt, typ in event_members(s, d.get('data')):
+        dest = f'e.u.{snake(name)}.{m}'
         if opt:
-            c.append(f'    e.u.{snake(name)}.has_{snake(m)} = has_{snake(m)};')
-        c.append(f'    g_strlcpy({dest}, {snake(m)}, sizeof({dest}));' if typ == 'str'
-                 else f'    {dest} = {snake(m)};')
+            c.append(f'    e.u.{snake(name)}.has_{m} = has_{m};')
+        c.append(f'    g_strlcpy({dest}, {m}, sizeof({dest}));' if typ == 'str' else f'    {dest} = {m};')
     c.append('    monitor_event_post(&e);\n}\n')
 
 

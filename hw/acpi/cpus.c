@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * CPU hot plug's register block, as QEMU's document "QEMU<->ACPI BIOS CPU hotplug interface" has it
- * (the modern interface): a selector, flags of the selected place, a command, and its data. What
- * _OST reports is taken and forgotten. The guest's side is ssdt-cpus.asl.
+ * (the modern interface): a selector, flags of the selected place, a command, and its data. The
+ * guest's side is ssdt-cpus.asl.
  */
 #include <string.h>
 #include "accel/cpu.h"
@@ -14,7 +14,7 @@
 enum { REG_SELECTOR = 0, REG_DATA2 = 0, REG_FLAGS = 4, REG_COMMAND = 5, REG_DATA = 8 };
 enum { FLAG_ENABLED = BIT(0), FLAG_INSERT = BIT(1), FLAG_REMOVE = BIT(2), FLAG_EJECT = BIT(3) };
 #define FLAG_EVENTS (FLAG_INSERT | FLAG_REMOVE)
-enum { CMD_NEXT_EVENT = 0, CMD_APIC_ID = 3 };
+enum { CMD_NEXT_EVENT = 0, CMD_OST_EVENT = 1, CMD_OST_STATUS = 2, CMD_APIC_ID = 3 };
 
 typedef struct AcpiCpus {
     DeviceState dev;
@@ -25,6 +25,7 @@ typedef struct AcpiCpus {
     uint32_t selector;
     uint8_t command;
     uint8_t flags[MAX_CPUS];
+    uint32_t ost_event; /* of the report under way */
 } AcpiCpus;
 
 static AcpiCpus *acpi_cpus(DeviceState *dev)
@@ -70,6 +71,15 @@ static void write_flags(AcpiCpus *s, uint8_t v)
     }
 }
 
+static void write_data(AcpiCpus *s, uint32_t v)
+{
+    if (s->command == CMD_OST_EVENT) {
+        s->ost_event = v;
+    } else if (s->command == CMD_OST_STATUS) {
+        s->setup.ost(s->selector, s->ost_event, v);
+    }
+}
+
 static uint64_t cpus_read(void *opaque, hwaddr off, unsigned size)
 {
     AcpiCpus *s = opaque;
@@ -100,6 +110,8 @@ static void cpus_write(void *opaque, hwaddr off, uint64_t v, unsigned size)
         if (s->command == CMD_NEXT_EVENT) {
             select_event(s);
         }
+    } else if (off == REG_DATA && size == 4) {
+        write_data(s, (uint32_t)v);
     }
 }
 
@@ -146,7 +158,8 @@ static void cpus_reset(DeviceState *dev)
     bool told = false;
 
     QEMU_LOCK_GUARD(&s->lock);
-    s->selector = s->command = 0;
+    s->selector = s->ost_event = 0;
+    s->command = CMD_NEXT_EVENT;
     for (unsigned i = 0; i < s->setup.count; i++) {
         if (!runstate_is_wakeup()) {
             s->flags[i] &= (uint8_t)~FLAG_EVENTS;
@@ -171,6 +184,7 @@ static const VMStateField cpus_fields[] = {
     VMS_FIELD(VMS_U32, AcpiCpus, selector, 1),
     VMS_FIELD(VMS_U8, AcpiCpus, command, 1),
     VMS_FIELD(VMS_U8, AcpiCpus, flags, MAX_CPUS),
+    VMS_FIELD(VMS_U32, AcpiCpus, ost_event, 1),
     VMS_END,
 };
 static const VMState cpus_vmstate = {

@@ -142,13 +142,19 @@ static void cpu_name(char seg[5], unsigned cpu)
  */
 static void add_plug_methods(GByteArray *c, const AcpiConfig *cfg, unsigned cpu)
 {
-    g_autoptr(GByteArray) sta = g_byte_array_new(), eject = g_byte_array_new(), madt = g_byte_array_new();
+    g_autoptr(GByteArray) sta = g_byte_array_new(), madt = g_byte_array_new();
+    g_autoptr(GByteArray) eject = g_byte_array_new(), ost = g_byte_array_new();
     op(sta, AML_RETURN);
     name_seg(sta, "CSTA");
     integer(sta, cpu);
     method(c, "_STA", 0, sta);
     acpi_madt_cpu(madt, cpu, cfg->apic_id(cpu), true);
     name_buffer(c, "_MAT", madt->data, madt->len);
+    name_seg(ost, "COST");
+    integer(ost, cpu);
+    op(ost, AML_ARG0);
+    op(ost, AML_ARG1);
+    method(c, "_OST", 3, ost);
     if (cpu >= cfg->cpus) {
         name_seg(eject, "CEJT");
         integer(eject, cpu);
@@ -161,6 +167,7 @@ static void add_cpus(GByteArray *a, const AcpiConfig *cfg)
     if (acpi_can_plug_cpus(cfg)) {
         external_method(a, "CSTA", 1);
         external_method(a, "CEJT", 1);
+        external_method(a, "COST", 3);
     }
     for (unsigned i = 0; i < cfg->maxcpus; i++) {
         g_autoptr(GByteArray) c = g_byte_array_new();

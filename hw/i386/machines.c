@@ -6,6 +6,7 @@
 MachineConfig machine_config;
 const MachineType *current_machine;
 void (*machine_cpu_ejected)(unsigned cpu);
+void (*machine_cpu_ost)(unsigned cpu, uint32_t source, uint32_t status);
 
 static const MachineType *const machines[] = { &machine_pc, &machine_none };
 

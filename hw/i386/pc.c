@@ -133,12 +133,19 @@ static void pc_cpu_eject(unsigned cpu)
     machine_cpu_ejected(cpu);
 }
 
+static void pc_cpu_ost(unsigned cpu, uint32_t source, uint32_t status)
+{
+    if (machine_cpu_ost) {
+        machine_cpu_ost(cpu, source, status);
+    }
+}
+
 /* The part of ACPI that tells of vCPUs; after power management, which resets its event first. */
 static bool pc_cpus_init(PcState *pc, Error **errp)
 {
     const SmpTopology *smp = &pc->cfg->smp;
     AcpiCpusSetup setup = { .count = smp->maxcpus, .fixed = smp->cpus, .apic_id = x86_apic_id, .pm = pc->pm,
-                            .eject = pc_cpu_eject };
+                            .eject = pc_cpu_eject, .ost = pc_cpu_ost };
 
     if (smp->maxcpus == smp->cpus) {
         return true;

@@ -32,7 +32,7 @@ DefinitionBlock ("ssdt-cpus.aml", "SSDT", 2, "QEMURT", "QEMURTHP", 1)
                 CRMV, 1,  /* it is to go; writing 1 takes note */
                 CEJ0, 1,  /* written with 1: it may go now */
                 Offset (5),
-                CCMD, 8   /* 0: select the next CPU that something happened to */
+                CCMD, 8   /* 0: select the next CPU that something happened to; 1, 2: CDAT takes _OST's words */
             }
             Mutex (CLCK, 0)
         }
@@ -57,6 +57,18 @@ DefinitionBlock ("ssdt-cpus.aml", "SSDT", 2, "QEMURT", "QEMURTHP", 1)
             Acquire (\_SB.CPHP.CLCK, 0xFFFF)
             \_SB.CPHP.CSEL = Arg0
             \_SB.CPHP.CEJ0 = 1
+            Release (\_SB.CPHP.CLCK)
+        }
+
+        /* _OST of CPU Arg0: source event, status */
+        Method (COST, 3, Serialized)
+        {
+            Acquire (\_SB.CPHP.CLCK, 0xFFFF)
+            \_SB.CPHP.CSEL = Arg0
+            \_SB.CPHP.CCMD = 1
+            \_SB.CPHP.CDAT = Arg1
+            \_SB.CPHP.CCMD = 2
+            \_SB.CPHP.CDAT = Arg2
             Release (\_SB.CPHP.CLCK)
         }
 

@@ -16,6 +16,8 @@ typedef struct AcpiCpusSetup {
     DeviceState *pm; /* whose GPE tells the guest to look */
     /* RT_SAFE, on the vCPU that asks, the device's lock held: the guest is done with that one. */
     void (*eject)(unsigned cpu);
+    /* The same way: what the guest reports of that place. */
+    void (*ost)(unsigned cpu, uint32_t source, uint32_t status);
 } AcpiCpusSetup;
 
 /* Start-up, before device_realize() of "acpi-cpus". setup is copied. */

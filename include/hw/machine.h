@@ -70,6 +70,8 @@ typedef struct MachineType {
 
 /* RT_SAFE: the guest is done with that vCPU, which may go soon. Set when the first one comes. */
 extern void (*machine_cpu_ejected)(unsigned cpu);
+/* RT_SAFE: what the guest reports of a place (ACPI's _OST). NULL: nobody listens. */
+extern void (*machine_cpu_ost)(unsigned cpu, uint32_t source, uint32_t status);
 
 extern const MachineType machine_pc, machine_none;
 const MachineType *machine_find(const char *name);

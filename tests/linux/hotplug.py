@@ -107,8 +107,20 @@ def added_in_the_profile_in_force():
         end(g)
 
 
+def reported(g, source):
+    """What the guest says next of a CPU that came (1) or is to go (3)."""
+    while True:
+        info = g.qmp.event('ACPI_DEVICE_OST')['data']['info']
+        if info['source'] == source:
+            return info
+
+
 def remove(g, name, path):
+    named = {} if name == path else {'device': name}
+    assert reported(g, 1) == {**named, 'slot': '1', 'slot-type': 'CPU', 'source': 1, 'status': 0}
     g.qmp.cmd('device_del', id=name)
+    info = reported(g, 3)
+    assert {**info, 'status': 0} == {**named, 'slot': '1', 'slot-type': 'CPU', 'source': 3, 'status': 0}, info
     data = g.qmp.event('DEVICE_DELETED')['data']
     assert data.get('device', path) == name and data['path'] == path, data
 

@@ -222,6 +222,11 @@ def plugged_cpu():
         assert (q.inl(0xaf08), q.inb(0xaf04)) == (3, 5)
         q.outb(0xaf04, 4)
         assert q.inb(0xaf04) == 1
+        for command, value in ((1, 3), (2, 0x84)):  # _OST: ejection in progress
+            q.outb(0xaf05, command)
+            q.outl(0xaf08, value)
+        info = q.qmp.event('ACPI_DEVICE_OST')['data']['info']
+        assert info == {'slot': '3', 'slot-type': 'CPU', 'source': 3, 'status': 0x84}, info
         q.outb(0xaf04, 8)
         assert q.inb(0xaf04) == 0
         q.outb(0xaf04, 8)                       # once is enough

@@ -189,6 +189,8 @@ static void check_ssdt(const char *text, unsigned maxcpus)
     g_assert_nonnull(strstr(text, notify));
     g_autofree char *eject = g_strdup_printf("CEJT (0x%02X)", maxcpus - 1);
     g_assert_nonnull(strstr(text, eject));
+    g_autofree char *ost = g_strdup_printf("COST (0x%02X, Arg0, Arg1)", maxcpus - 1);
+    g_assert_nonnull(strstr(text, ost));
     g_assert_null(strstr(text, "CEJT (Zero)")); /* not the first one */
     g_assert_nonnull(strstr(text, "Method (CTFY, 2, NotSerialized)"));
     g_assert_nonnull(strstr(text, "Name (_MAT, Buffer (0x08)"));
