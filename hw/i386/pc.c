@@ -128,9 +128,12 @@ static bool pc_chipset_init(PcState *pc, Error **errp)
     return true;
 }
 
+/* A state that was loaded may speak of CPUs that never came. */
 static void pc_cpu_eject(unsigned cpu)
 {
-    machine_cpu_ejected(cpu);
+    if (machine_cpu_ejected) {
+        machine_cpu_ejected(cpu);
+    }
 }
 
 static void pc_cpu_ost(unsigned cpu, uint32_t source, uint32_t status)

@@ -68,7 +68,7 @@ typedef struct MachineType {
     void (*blobs)(MachineBlobFn *fn, void *opaque);
 } MachineType;
 
-/* RT_SAFE: the guest is done with that vCPU, which may go soon. Set when the first one comes. */
+/* RT_SAFE: the guest is done with that vCPU, which may go soon. NULL before the first one came. */
 extern void (*machine_cpu_ejected)(unsigned cpu);
 /* RT_SAFE: what the guest reports of a place (ACPI's _OST). NULL: nobody listens. */
 extern void (*machine_cpu_ost)(unsigned cpu, uint32_t source, uint32_t status);

@@ -57,6 +57,7 @@ static const Range i8042[] = { { IO, 0x60, 1 }, { IO, 0x64, 1 }, { IO, 0x92, 1 }
 static const Range chipset[] = {
     { PCI, 0, 0x100 }, { PCI, 8, 0x100 }, { PCI, 11, 0x100 }, { PCI, 0, 0x10000 },
     { IO, 0xcf8, 8 }, { IO, 0xcf9, 1 }, { IO, 0xb2, 2 }, { IO, 0x600, 0x40 }, { IO, 0xf0, 2 },
+    { IO, 0xaf00, 12 },
     { IO, 0x80, 1 }, { MEM, 0xa0000, 0x60000 }, END,
 };
 static const Range fwcfg[] = { { IO, 0x510, 2 }, { IO, 0x514, 8 }, { IO, 0x510, 12 }, END };

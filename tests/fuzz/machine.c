@@ -65,8 +65,9 @@ static void make_config(MachineConfig *cfg)
 {
     *cfg = (MachineConfig){
         .ram_size = FUZZ_RAM,
-        .smp = { .sockets = VCPUS, .dies = 1, .cores = 1, .threads = 1, .cpus = VCPUS,
-                 .maxcpus = VCPUS },
+        /* One place more than CPUs, so that there are the registers of hot plug. */
+        .smp = { .sockets = VCPUS + 1, .dies = 1, .cores = 1, .threads = 1, .cpus = VCPUS,
+                 .maxcpus = VCPUS + 1 },
         .hpet = true,
         .acpi = true,
         .rtc_dated = true,
