@@ -147,7 +147,7 @@ static CodePlace code_place(X86CPU *c, uint64_t lin)
 
     if (likely(tlb_more(e)->rb)) {
         p.rb = tlb_more(e)->rb;
-        p.host = (const uint8_t *)(uintptr_t)(lin + e->addend);
+        p.host = tlb_host(e, lin);
         p.off = (uint64_t)(p.host - tlb_more(e)->rb->host);
     }
     return p;

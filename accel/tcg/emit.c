@@ -63,6 +63,24 @@ void emit_rm(Emit *e, const Op *op, unsigned reg, unsigned base, int32_t disp)
     emit_tail(e, op);
 }
 
+/* index 4: none. */
+static void emit_sib(Emit *e, unsigned reg, unsigned base, unsigned index, unsigned scale, int32_t disp)
+{
+    bool small = disp == (int8_t)disp;
+
+    e8(e, (uint8_t)((small ? 0x40 : 0x80) | (reg & 7) << 3 | 4));
+    e8(e, (uint8_t)(scale << 6 | (index & 7) << 3 | (base & 7)));
+    memcpy(e->p, &disp, small ? 1 : 4);
+    e->p += small ? 1 : 4;
+}
+
+void emit_rmx(Emit *e, const Op *op, unsigned reg, unsigned base, unsigned index, unsigned scale, int32_t disp)
+{
+    emit_head(e, op, reg, index, base);
+    emit_sib(e, reg, base, index, scale, disp);
+    emit_tail(e, op);
+}
+
 void emit_op_rr(Emit *e, bool w, uint8_t opcode, unsigned reg, unsigned rm)
 {
     emit_rr(e, &(Op){ .w = w, .opcode = opcode }, reg, rm);
@@ -103,7 +121,7 @@ void emit_lea(Emit *e, bool w, unsigned reg, unsigned base, unsigned index, unsi
               int32_t disp)
 {
     const Op op = { .w = w, .opcode = 0x8d };
-    unsigned x = index == H_NONE ? 4 : index, b = base == H_NONE ? 5 : base;
+    unsigned x = index == H_NONE ? 4 : index;
 
     if (index == H_NONE && base != H_NONE && disp == 0) {
         if (!w || reg != base) {
@@ -120,14 +138,8 @@ void emit_lea(Emit *e, bool w, unsigned reg, unsigned base, unsigned index, unsi
         e8(e, (uint8_t)((reg & 7) << 3 | 4));
         e8(e, (uint8_t)(scale << 6 | (x & 7) << 3 | 5));
         e32(e, (uint32_t)disp);
-    } else if (disp == (int8_t)disp) {
-        e8(e, (uint8_t)(0x40 | (reg & 7) << 3 | 4));
-        e8(e, (uint8_t)(scale << 6 | (x & 7) << 3 | (b & 7)));
-        e8(e, (uint8_t)disp);
     } else {
-        e8(e, (uint8_t)(0x80 | (reg & 7) << 3 | 4));
-        e8(e, (uint8_t)(scale << 6 | (x & 7) << 3 | (b & 7)));
-        e32(e, (uint32_t)disp);
+        emit_sib(e, reg, base, x, scale, disp);
     }
 }
 

@@ -64,6 +64,9 @@ void emit_rr(Emit *e, const Op *op, unsigned reg, unsigned rm);
 /* op with ModRM: reg and [base + disp]; base must not be RSP or R12. */
 void emit_rm(Emit *e, const Op *op, unsigned reg, unsigned base, int32_t disp);
 
+/* op with ModRM: reg and [base + index << scale + disp]; index must not be RSP. */
+void emit_rmx(Emit *e, const Op *op, unsigned reg, unsigned base, unsigned index, unsigned scale, int32_t disp);
+
 /* One-byte opcode forms used everywhere; 64-bit if w. */
 void emit_op_rr(Emit *e, bool w, uint8_t opcode, unsigned reg, unsigned rm);
 void emit_op_rm(Emit *e, bool w, uint8_t opcode, unsigned reg, unsigned base, int32_t disp);

@@ -394,7 +394,7 @@ static inline bool block_valid(const TcgCpu *t, const TcgBlock *b, uint64_t rip,
     const TlbEntry *e = tlb_exec_slot(&t->tlb[TLB_INDEX(lin)], lin);
 
     return b->rip == rip && b->mode == mode && tlb_more(e)->xtag == (lin & TARGET_PAGE_MASK) &&
-           (const uint8_t *)(uintptr_t)(lin + e->addend) == b->host && !b->cross &&
+           tlb_host(e, lin) == b->host && !b->cross &&
            b->gen == atomic_load_explicit(b->gen_ptr, memory_order_acquire) &&
            b->last <= t->cs_limit;
 }

@@ -150,7 +150,7 @@ static inline const void *ld_fast(const X86CPU *c, uint64_t lin, unsigned size)
     const TlbEntry *e = tlb_slot(c, lin);
 
     return likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->rtag)
-               ? (const void *)(uintptr_t)(lin + e->addend)
+               ? tlb_host(e, lin)
                : NULL;
 }
 #define LD_FAST(bits, c, lin) ((const volatile guest##bits *)ld_fast(c, lin, bits / 8))
@@ -160,7 +160,7 @@ static inline void *rmw_fast(const TlbEntry *e, uint64_t lin, unsigned size)
 {
     if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->wtag &&
                atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
-        return (void *)(uintptr_t)(lin + e->addend);
+        return tlb_host(e, lin);
     }
     return NULL;
 }

@@ -182,7 +182,7 @@ void tcg_tlb_flush_pcid(X86CPU *c, uint16_t pcid);
 bool tcg_translate_debug(X86CPU *c, uint64_t lin, hwaddr *phys);
 /* Physical address an instruction fetch at lin comes from; raises #PF, #GP. */
 hwaddr tcg_translate_fetch(X86CPU *c, uint64_t lin);
-/* The same as a TLB entry: phys (page), and rb and addend if the page is RAM or ROM (else rb is
+/* The same as a TLB entry: phys (page), and rb and host if the page is RAM or ROM (else rb is
  * NULL). Valid until the next access. */
 const struct TlbEntry *tcg_fetch_entry(X86CPU *c, uint64_t lin);
 

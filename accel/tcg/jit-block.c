@@ -14,7 +14,7 @@
 
 /* RAX RCX RDX RBX RSP RBP RSI RDI R8 R9 R10 R11 R12 R13 R14 R15 */
 const uint8_t jit_reg[16] = { H_9,  H_10,   H_11,   H_BX,   H_15, H_14, H_SI,   H_DI,
-                              H_8,  H_NONE, H_NONE, H_NONE, H_12, H_13, H_NONE, H_NONE };
+                              H_8,  H_NONE, H_NONE, H_NONE, H_12, H_NONE, H_NONE, H_NONE };
 
 /* ---- Registers ---- */
 
@@ -345,11 +345,13 @@ static void entry_emit(JitCtx *x)
     Emit *e = &x->e;
 
     x->jb->code = emit_here(e);
-    emit_alu_mem_imm8(e, false, 7, JIT_CPU, JIT_OFF(base.exit_request), 0);
-    x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
-    emit_mov_imm(e, H_AX, (uintptr_t)x->tb->gen_ptr);
-    emit_rm(e, &(Op){ .opcode = 0x81, .imm = (int32_t)x->tb->gen, .imm_len = 4 }, 7, H_AX, 0);
-    x->jb->gen_imm = e->p - 4;
+    /* MOV EAX, [moffs]; XOR EAX, imm: 0 if the page is as it was. */
+    e8(e, 0xa1);
+    e64(e, (uintptr_t)x->tb->gen_ptr);
+    e8(e, 0x35);
+    x->jb->gen_imm = e->p;
+    e32(e, x->tb->gen);
+    emit_op_rm(e, false, 0x0b, H_AX, JIT_CPU, JIT_OFF(base.exit_request));
     x->entry_rel[x->nentry++] = emit_jcc(e, CC_NZ, NULL);
     x->jb->inner = emit_here(e);
     x->jb->bare = !x->tb->cross && !x->vectors && !x->x87;
@@ -445,7 +447,7 @@ static void insn_emit(JitCtx *x)
 
     if (tcg_insn_raises(jit_insn(x)) || address_is_odd(x) ||
         !(jit_integer(x) || jit_high(x) || jit_flow(x) || jit_simd(x) || jit_x87(x) ||
-          jit_system(x))) {
+          jit_string(x) || jit_system(x))) {
         if (x->index + 1 == x->n) {
             interp_last(x);
         } else {
@@ -519,6 +521,10 @@ static bool block_emit(JitCtx *x)
             jit_stub_way_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_STACK) {
             jit_stub_stack_emit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_CALL_HIT) {
+            jit_stub_call_hit_emit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_STRING_HIT) {
+            jit_stub_string_hit_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_JUMP) {
             jit_stub_jump_emit(x, &x->stub[i]);
         } else {

@@ -125,9 +125,8 @@ unsigned jit_exit_live(JitCtx *x)
 
 /* ---- Exits ---- */
 
-static void jump_try(JitCtx *x, JitStub *s, int32_t at, int32_t pop);
-
-void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
+/* RDX = where in the jump cache RCX may be, RAX = the epoch. Returns the stub that looks at the second entry. */
+static JitStub *jump_begin(JitCtx *x, JitStub *stub)
 {
     JitStub *second = NULL;
     Emit *e = &x->e;
@@ -138,18 +137,18 @@ void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
     emit_alu_imm(e, false, 4, H_DX, -JIT_JUMP_SET);
     emit_op_rm(e, true, 0x03, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_JUMP));
     emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_EPOCH));
-    /* The whole of RIP is compared, so what is not canonical never matches. */
     if (stub) {
         second = jit_stub(x, STUB_JUMP);
         second->miss = stub;
-        second->disp = pop;
     }
-    jump_try(x, second, 0, pop);
-    x->ended = true;
+    return second;
 }
 
-/* The jump cache's entry at RDX + at, if it is for RCX and epoch RAX; else to the stub, or to common code. */
-static void jump_try(JitCtx *x, JitStub *s, int32_t at, int32_t pop)
+/*
+ * Goes on if the jump cache's entry at RDX + at is for RCX and epoch RAX; else to the stub, or to common code. The
+ * whole of RIP is compared, so what is not canonical never matches.
+ */
+static void jump_compare(JitCtx *x, JitStub *s, int32_t at)
 {
     static const int32_t offset[] = { offsetof(JitJump, rip), offsetof(JitJump, epoch) };
     static const uint8_t reg[] = { H_CX, H_AX };
@@ -163,16 +162,54 @@ static void jump_try(JitCtx *x, JitStub *s, int32_t at, int32_t pop)
             emit_jcc(e, CC_NZ, x->j->jump_second);
         }
     }
+}
+
+static void jump_go(JitCtx *x, int32_t at, int32_t pop)
+{
     if (pop) {
-        emit_lea(e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
+        emit_lea(&x->e, jit_is64(x), jit_reg[R_RSP], jit_reg[R_RSP], H_NONE, 0, pop);
     }
-    emit_jmp_mem(e, H_DX, at + (int32_t)offsetof(JitJump, code));
+    emit_jmp_mem(&x->e, H_DX, at + (int32_t)offsetof(JitJump, code));
+}
+
+static void jump_note(JitCtx *x, int32_t at)
+{
+    emit_ld(&x->e, H_AX, H_DX, at + (int32_t)offsetof(JitJump, code));
+    emit_st(&x->e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
+}
+
+void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop)
+{
+    JitStub *second = jump_begin(x, stub);
+
+    if (second) {
+        second->disp = pop;
+    }
+    jump_compare(x, second, 0);
+    jump_go(x, 0, pop);
+    x->ended = true;
+}
+
+void jit_find_rcx(JitCtx *x, JitStub *stub)
+{
+    JitStub *second = jump_begin(x, stub);
+
+    second->call = true;
+    jump_compare(x, second, 0);
+    jump_note(x, 0);
+    second->resume = emit_here(&x->e);
 }
 
 void jit_stub_jump_emit(JitCtx *x, JitStub *s)
 {
     jit_stub_begin(x, s);
-    jump_try(x, s->miss, sizeof(JitJump), s->disp);
+    jump_compare(x, s->miss, sizeof(JitJump));
+    if (s->call) {
+        jump_note(x, sizeof(JitJump));
+        emit_jmp(&x->e, s->resume);
+    } else {
+        jump_go(x, sizeof(JitJump), s->disp);
+    }
 }
 
 /* Prepares exit n: what its jump, whose displacement is at rel, leads to. */

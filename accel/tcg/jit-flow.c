@@ -198,23 +198,30 @@ static int32_t push_return(JitCtx *x)
  */
 static void call_store_check(JitCtx *x, int32_t disp, uint64_t target)
 {
-    Emit *e = &x->e;
-    uint8_t *clean;
+    JitStub *s = jit_stub(x, STUB_CALL_HIT);
 
-    emit_alu_mem_imm8(e, true, 7, H_AX, 0, 0);
-    clean = emit_jcc(e, CC_Z, NULL);
-    if (target) {
-        emit_mov_imm(e, H_AX, target);
+    s->disp = disp;
+    s->target = target;
+    emit_alu_mem_imm8(&x->e, true, 7, H_AX, 0, 0);
+    jit_stub_jcc(x, s, CC_NZ);
+}
+
+void jit_stub_call_hit_emit(JitCtx *x, JitStub *s)
+{
+    Emit *e = &x->e;
+
+    jit_stub_begin(x, s);
+    if (s->target) {
+        emit_mov_imm(e, H_AX, s->target);
     } else {
         emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
     }
     emit_st(e, H_AX, JIT_CPU, JIT_OFF(rip));
-    if (disp) {
-        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, disp);
+    if (s->disp) {
+        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, s->disp);
     }
     emit_mov_imm(e, H_DX, (uint64_t)slot(x));
     emit_jmp(e, x->j->code_hit);
-    emit_patch(e, clean, emit_here(e));
 }
 
 /* RCX must be canonical, or the interpreter raises what is due. 32 bits always are within CS. */
@@ -348,12 +355,12 @@ static bool call_indirect(JitCtx *x)
     x->s.flags = FLAGS_MEM;
     s = jit_stub(x, STUB_INTERP_END);
     indirect_target(x, s);
-    check_canonical(x, s);
     emit_st(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
+    jit_find_rcx(x, s); /* before anything is pushed: what is not canonical faults, and is never found */
     disp = push_return(x);
     call_store_check(x, disp, 0);
-    emit_ld(&x->e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_TARGET));
-    jit_exit_rcx(x, NULL, 0);
+    emit_jmp_mem(&x->e, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
+    x->ended = true;
     return true;
 }
 

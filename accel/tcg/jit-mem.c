@@ -2,8 +2,9 @@
 /*
  * Memory operands: address, TLB probe, and the look after a store whether it hit code.
  *
- * The probe is the interpreter's (tlb.h): the entry is chosen by the first byte, the tag compared
- * with the page of the last, so that an access into the next page never matches.
+ * The probe chooses the entry by the first byte's page, subtracts the tag, and wants an offset at which the access
+ * fits into a page: so an access into the next page never matches, and tags of entries that must not
+ * be used are such that no address of their set does (tlb.h).
  */
 #include "accel/tcg/jit.h"
 
@@ -40,83 +41,101 @@ void jit_ea_to(JitCtx *x, const Insn *i, unsigned to)
     }
 }
 
-static uint64_t page_of(const Insn *ea, int32_t off)
+/* opcode reg, [field of an entry]: of the set at disp, and of the one whose number times 8 is in RAX if not fixed. */
+static void op_entry(Emit *e, uint8_t opcode, unsigned reg, bool fixed, int32_t disp, size_t field)
 {
-    return ((uint64_t)ea->disp + (uint64_t)(int64_t)off) & TARGET_PAGE_MASK;
+    const Op op = { .w = true, .opcode = opcode };
+
+    if (fixed) {
+        emit_rm(e, &op, reg, JIT_TLB, disp + (int32_t)field);
+    } else {
+        emit_rmx(e, &op, reg, JIT_TLB, H_AX, 3, disp + (int32_t)field);
+    }
 }
 
-/* RAX = the first entry of the set, RDX = the page, for the bytes from RCX + lo to RCX + hi - 1. */
-static void probe_where(JitCtx *x, int32_t lo, int32_t hi)
+/* RAX = number of RCX's set times 8. */
+static void probe_index(JitCtx *x)
+{
+    const unsigned count = TARGET_PAGE_BITS - 3;
+    Emit *e = &x->e;
+
+    if (x->j->rorx) {
+        emit_rr(e, &(Op){ .vex = true, .map = 3, .pp = 3, .opcode = 0xf0, .imm = count, .imm_len = 1 }, H_AX, H_CX);
+    } else {
+        emit_mov32_rr(e, H_AX, H_CX);
+        emit_shift_imm(e, false, 5, H_AX, count);
+    }
+    emit_alu_imm(e, false, 4, H_AX, (TLB_SETS - 1) << 3);
+}
+
+/* RCX = offset in the page; goes on if it is that of the entry at disp, and the access fits. */
+static void entry_try(JitCtx *x, const JitStub *way, JitStub *miss, int32_t disp)
 {
     Emit *e = &x->e;
 
-    if (lo) {
-        emit_lea(e, false, H_AX, H_CX, H_NONE, 0, lo);
-    } else {
-        emit_mov32_rr(e, H_AX, H_CX);
-    }
-    /* Number of the set times its size, 64 bytes. */
-    emit_shift_imm(e, false, 5, H_AX, TARGET_PAGE_BITS - 6);
-    emit_alu_imm(e, false, 4, H_AX, (int32_t)((TLB_SETS - 1) << 6));
-    emit_op_rm(e, true, 0x03, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
-    if (hi > 1) {
-        emit_lea(e, true, H_DX, H_CX, H_NONE, 0, hi - 1);
-    } else {
-        emit_mov_rr(e, H_DX, H_CX);
-    }
-    emit_alu_imm(e, true, 4, H_DX, (int32_t)TARGET_PAGE_MASK);
+    op_entry(e, 0x2b, H_CX, way->fixed, disp, way->write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag));
+    emit_alu_imm(e, true, 7, H_CX, (int32_t)TARGET_PAGE_SIZE - way->range + 1);
+    jit_stub_jcc(x, miss, CC_NC);
+    op_entry(e, 0x03, H_CX, way->fixed, disp, offsetof(TlbEntry, host));
 }
 
 /*
- * For the bytes from RCX + lo to RCX + hi - 1, all in one page; RCX is the address ea and becomes the host's.
- * RAX: TLB entry, RDX: page of ea + lo.
+ * For size bytes at RCX, which becomes the host's address; the page must be the one ea is in if it is fixed.
+ * RAX: number of the set, times 8.
  */
-static void probe_entry(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
+static JitStub *probe_entry(JitCtx *x, JitStub *miss, const Insn *ea, uint32_t size, bool write)
 {
-    int32_t tag = write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag);
-    Emit *e = &x->e;
-    JitStub *way;
+    JitStub *way = jit_stub(x, STUB_WAY);
 
-    if (jit_is_fixed(ea) && page_of(ea, lo) == page_of(ea, hi - 1)) {
-        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
-        emit_lea(e, true, H_AX, H_AX, H_NONE, 0, (int32_t)(TLB_INDEX(page_of(ea, lo)) * sizeof(TlbEntry)));
-        emit_mov_imm(e, H_DX, page_of(ea, lo));
+    way->miss = miss;
+    way->fixed = jit_is_fixed(ea);
+    way->write = write;
+    way->range = (uint16_t)size;
+    if (way->fixed) {
+        way->disp = (int32_t)(TLB_INDEX(ea->disp) * sizeof(TlbEntry));
     } else {
-        probe_where(x, lo, hi);
+        probe_index(x);
     }
-    emit_op_rm(e, true, 0x3b, H_DX, H_AX, tag);
-    way = jit_stub(x, STUB_WAY);
-    jit_stub_jcc(x, way, CC_NZ);
-    way->miss = s;
-    way->disp = tag;
-    emit_op_rm(e, true, 0x03, H_CX, H_AX, offsetof(TlbEntry, addend));
-    way->resume = emit_here(e);
+    entry_try(x, way, way, way->disp);
+    return way;
 }
 
-static void probe_range(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
-{
-    probe_entry(x, s, ea, lo, hi, write);
-    if (write) {
-        emit_ld(&x->e, H_AX, H_AX, offsetof(TlbEntry, code_map));
-    }
-}
-
-/* The second entry of the set: RAX is the first, RCX the address, RDX its page. */
+/* The second entry of the set. */
 void jit_stub_way_emit(JitCtx *x, JitStub *s)
 {
+    const int32_t second = s->disp + (int32_t)sizeof(TlbEntry);
     Emit *e = &x->e;
 
-    emit_patch(e, s->rel[0], emit_here(e));
-    emit_alu_imm(e, true, 0, H_AX, sizeof(TlbEntry));
-    emit_op_rm(e, true, 0x3b, H_DX, H_AX, s->disp);
-    jit_stub_jcc(x, s->miss, CC_NZ);
-    emit_op_rm(e, true, 0x03, H_CX, H_AX, offsetof(TlbEntry, addend));
+    jit_stub_begin(x, s);
+    op_entry(e, 0x03, H_CX, s->fixed, s->disp, s->write ? offsetof(TlbEntry, wtag) : offsetof(TlbEntry, rtag));
+    entry_try(x, s, s->miss, second);
+    if (s->entry) {
+        emit_alu_imm(e, false, 0, H_AX, sizeof(TlbEntry) / 8);
+    } else if (s->write) {
+        op_entry(e, 0x8b, H_AX, s->fixed, second, offsetof(TlbEntry, code_map));
+    }
     emit_jmp(e, s->resume);
 }
 
 void jit_probe(JitCtx *x, JitStub *s, const Insn *ea, unsigned size, unsigned access)
 {
-    probe_range(x, s, ea, 0, (int32_t)size, access & MEM_WRITE);
+    bool write = access & MEM_WRITE;
+    JitStub *way = probe_entry(x, s, ea, size, write);
+
+    if (write) {
+        op_entry(&x->e, 0x8b, H_AX, way->fixed, way->disp, offsetof(TlbEntry, code_map));
+    }
+    way->resume = emit_here(&x->e);
+}
+
+/* RCX = host address of ea + lo, for the bytes from there to ea + hi - 1; to write, RAX = the code map. */
+static void address_probe(JitCtx *x, JitStub *s, const Insn *ea, int32_t lo, int32_t hi, bool write)
+{
+    Insn low = *ea;
+
+    low.disp += lo;
+    jit_ea(x, &low);
+    jit_probe(x, s, &low, (unsigned)(hi - lo), write ? MEM_WRITE : MEM_READ);
 }
 
 /* ---- The stack ---- */
@@ -154,10 +173,16 @@ void jit_stub_stack_emit(JitCtx *x, JitStub *s)
 {
     const Insn ea = jit_stack_address(x, s->disp);
     Emit *e = &x->e;
+    JitStub *way;
 
     jit_stub_begin(x, s);
     jit_ea(x, &ea);
-    probe_entry(x, s->miss, &ea, 0, s->range, s->write);
+    way = probe_entry(x, s->miss, &ea, s->range, s->write);
+    way->entry = true;
+    way->resume = emit_here(e);
+    emit_lea(e, true, H_AX, JIT_TLB, H_AX, 3, 0);
+    emit_lea(e, true, H_DX, jit_reg[R_RSP], H_NONE, 0, s->disp);
+    emit_alu_imm(e, true, 4, H_DX, (int32_t)TARGET_PAGE_MASK);
     emit_call(e, x->j->stack_fill);
     emit_jmp(e, s->resume);
 }
@@ -218,9 +243,9 @@ static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m, in
 }
 
 /* From what the slot holds to the leader's address. */
-static int32_t lead_disp(const JitCtx *x, const JitAccess *lead)
+static int32_t lead_disp(const JitAccess *lead)
 {
-    return is_stack(x, &lead->ea, lead->lo) ? -lead->lo : 0;
+    return -lead->lo;
 }
 
 /* The leader's probe; what its followers want goes to their slots. */
@@ -232,14 +257,13 @@ static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
     if (is_stack(x, &m->ea, m->lo)) {
         probe_stack(x, s, &m->ea, m->lo, m->hi, m->probe_write);
     } else {
-        jit_ea(x, w->ea);
-        probe_range(x, s, w->ea, m->lo, m->hi, m->probe_write);
+        address_probe(x, s, w->ea, m->lo, m->hi, m->probe_write);
     }
     emit_st(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
     if (m->leads_writes) {
         emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
     }
-    s->disp = lead_disp(x, m);
+    s->disp = lead_disp(m);
     s->resume = emit_here(e);
     m->done = true;
     return miss;
@@ -258,7 +282,7 @@ void jit_stub_probe_emit(JitCtx *x, JitStub *s)
         jit_flags_store(e);
     }
     jit_ea(x, &m->ea);
-    probe_range(x, s->miss, &m->ea, 0, m->size, m->write);
+    jit_probe(x, s->miss, &m->ea, m->size, m->write ? MEM_WRITE : MEM_READ);
     if (s->neutral) {
         emit_mov_rr(e, H_DX, H_AX);
         jit_flags_load(e);
@@ -291,20 +315,19 @@ JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
 
     *disp = 0;
     if (mem_follows(x, w)) {
-        *disp = m->off + lead_disp(x, &x->mem[m->leader]);
+        *disp = m->off + lead_disp(&x->mem[m->leader]);
         return probe_follow(x, w, m, *disp);
     }
     jit_flags_clobber(x, x->live[x->index]);
     if (m->leads && access_fits(m, w)) {
         s = probe_lead(x, w, m);
-        *disp = lead_disp(x, m);
+        *disp = lead_disp(m);
     } else if (is_stack(x, w->ea, 0)) {
         s = jit_stub(x, w->kind);
         probe_stack(x, s, w->ea, 0, (int32_t)w->size, w->access & MEM_WRITE);
     } else {
         s = jit_stub(x, w->kind);
-        jit_ea(x, w->ea);
-        jit_probe(x, s, w->ea, w->size, w->access);
+        address_probe(x, s, w->ea, 0, (int32_t)w->size, w->access & MEM_WRITE);
     }
     if (w->align > 1) {
         /* In a page the host's address is aligned as the guest's is. */
@@ -346,4 +369,4 @@ void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
     s->disp = disp;
 }
 
-_Static_assert(sizeof(TlbEntry) == 32, "the probe shifts by the size of two entries");
+_Static_assert(sizeof(TlbEntry) == 32, "the index is scaled by the size of two entries, 8 times 8");

@@ -81,7 +81,7 @@ static void tlb_to_area(X86CPU *c)
     ok = e->wtag == page && e->rtag == page;
     *jit_area(c, AREA_TLB) = (uintptr_t)c->tcg->tlb;
     *jit_area(c, AREA_STACK_PAGE) = page;
-    *jit_area(c, AREA_STACK_HOST) = page + e->addend;
+    *jit_area(c, AREA_STACK_HOST) = e->host;
     *jit_area(c, AREA_STACK_MAP) = (uintptr_t)e->code_map;
     *jit_area(c, AREA_STACK_SHORT) = ok ? STACK_LIMIT(JIT_STACK_SHORT) : 0;
     *jit_area(c, AREA_STACK_LONG) = ok ? STACK_LIMIT(JIT_STACK_LONG) : 0;
@@ -215,6 +215,9 @@ static void registers_move(Emit *e, bool store)
             emit_ld(e, jit_reg[g], JIT_CPU, JIT_OFF_REG(g));
         }
     }
+    if (!store) {
+        emit_ld(e, JIT_TLB, JIT_CPU, JIT_OFF_AREA(AREA_TLB));
+    }
 }
 
 static const uint8_t saved[] = { H_BX, H_BP, H_12, H_13, H_14, H_15 };
@@ -334,7 +337,7 @@ static void common_stack_fill(Jit *j, Emit *e)
     no[0] = emit_jcc(e, CC_NZ, NULL);
     emit_op_rm(e, true, 0x3b, H_DX, H_AX, offsetof(TlbEntry, wtag));
     no[1] = emit_jcc(e, CC_NZ, NULL);
-    emit_op_rm(e, true, 0x03, H_DX, H_AX, offsetof(TlbEntry, addend));
+    emit_ld(e, H_DX, H_AX, offsetof(TlbEntry, host));
     emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_STACK_HOST));
     emit_st_imm32(e, JIT_CPU, JIT_OFF_AREA(AREA_STACK_SHORT), STACK_LIMIT(JIT_STACK_SHORT));
     emit_st_imm32(e, JIT_CPU, JIT_OFF_AREA(AREA_STACK_LONG), STACK_LIMIT(JIT_STACK_LONG));

@@ -15,6 +15,7 @@
 #include "accel/tcg/jit.h"
 #include "accel/tcg/mmu.h"
 #include "accel/tcg/simd.h"
+#include "target/i386/cpuid.h"
 #include "qemu/log.h"
 
 
@@ -330,6 +331,7 @@ bool jit_init(X86CPU *c, Error **errp)
         jit_fini(c);
         return false;
     }
+    j->rorx = x86_tcg_backend.supported(FEAT_7_0_EBX) & CPUID_7_0_EBX_BMI2;
     j->one[1].fn = tcg_insn_end;
     *jit_area(c, AREA_JUMP) = (uintptr_t)j->jump;
     size = jit_common_emit(j, c);

@@ -8,7 +8,7 @@
  *
  * Files: jit.c (cache, chains), jit-run.c (entry and exit, jump cache), jit-block.c (a block and its flags), jit-exit.c (its exits),
  * jit-insn.c (instructions), jit-mem.c (memory operands), jit-group.c (which of them share a probe), jit-flow.c (control flow), jit-simd.c
- * (vector instructions), jit-x87.c (x87), jit-sys.c (of kernels),
+ * (vector instructions), jit-x87.c (x87), jit-string.c (REP MOVS and STOS), jit-sys.c (of kernels),
  * jit-stats.c (for query-jit), emit.c (encoder).
  */
 #ifndef ACCEL_TCG_JIT_H
@@ -21,11 +21,12 @@
 
 
 /*
- * Host registers while translated code runs. RAX, RCX, RDX are scratch, RSP is the host's stack. RBP points
+ * Host registers while translated code runs. RAX, RCX, RDX are scratch, RSP is the host's stack, R13 the TLB. RBP points
  * into X86CPU so that what is wanted most has displacements of one byte: from the exit request, the last member
  * of CPUState, to the general registers.
  */
 #define JIT_CPU    H_BP
+#define JIT_TLB    H_13 /* the TLB's table of now */
 #define JIT_CPU_AT ((int32_t)offsetof(X86CPU, regs))
 
 /* Slots of X86CPU.accel_near and, behind these, of X86CPU.accel_area. */
@@ -145,6 +146,8 @@ typedef enum StubKind {
     STUB_WAY,  /* the second entry of the TLB's set */
     STUB_STACK, /* the TLB, for what is not in AREA_STACK_PAGE */
     STUB_JUMP, /* the second entry of the jump cache's */
+    STUB_CALL_HIT, /* the return address hit code */
+    STUB_STRING_HIT, /* what REP MOVS or STOS stored did */
 } StubKind;
 typedef struct JitStub {
     StubKind kind;
@@ -152,9 +155,13 @@ typedef struct JitStub {
     uint8_t nrel;
     uint8_t index;       /* of the instruction */
     uint8_t size;        /* STUB_CODE_HIT: bytes stored */
-    int32_t disp;        /* STUB_CODE_HIT: where, from RCX (RDX if neutral) */
-    uint16_t range;      /* STUB_STACK: bytes from RSP + disp */
-    bool write;          /* STUB_STACK */
+    int32_t disp;        /* STUB_CODE_HIT: where, from RCX (RDX if neutral); STUB_STACK: from RSP; STUB_WAY: of the set */
+    uint16_t range;      /* STUB_STACK, STUB_WAY: bytes */
+    bool write;          /* STUB_STACK, STUB_WAY */
+    bool fixed;          /* STUB_WAY: RAX is no index */
+    bool entry;          /* STUB_WAY: RAX becomes the entry's */
+    bool call;           /* STUB_JUMP: goes on in the block */
+    uint64_t target;     /* STUB_CALL_HIT: where the call leads; 0: to that in AREA_TARGET */
     bool neutral;        /* STUB_CODE_HIT: EFLAGS hold flags that are wanted */
     JitState before, after;
     struct JitStub *miss; /* STUB_PROBE, _WAY, _STACK, _JUMP: where to go then */
@@ -168,7 +175,7 @@ typedef struct JitAccess {
     bool leads, follows; /* a group */
     bool leads_writes;   /* some follower stores */
     bool probe_write;    /* the leader probes for writing */
-    bool done;           /* leader: its slots are filled */
+    bool done;           /* leader: its slots are filled, with where its range begins */
     uint8_t size, slot, leader;
     uint8_t span;        /* slots of groups that begin here or before and go on behind */
     uint8_t aligned;     /* leader: what its address was found to be aligned to */
@@ -216,6 +223,7 @@ struct Jit {
     uint32_t blocks;             /* headers there are */
     uint32_t head, tail, used;   /* they are used in turn */
     JitJump *jump;
+    bool rorx;                   /* the host has BMI2 */
     uint32_t mode[16];           /* mode keys that have a number in epochs */
     unsigned modes, mode_last;
     /* Common code, executable view. */
@@ -327,6 +335,9 @@ void jit_exit_rcx(JitCtx *x, JitStub *stub, int32_t pop);
 void jit_settle(JitCtx *x);
 void jit_exit_stubs_emit(JitCtx *x);
 void jit_stub_jump_emit(JitCtx *x, JitStub *s);
+void jit_stub_call_hit_emit(JitCtx *x, JitStub *s);
+/* The first half of such an exit: AREA_TEMP = the code for the address in RCX, which is kept; to stub if it is not known. */
+void jit_find_rcx(JitCtx *x, JitStub *stub);
 /* Of bytes that a block depends on without holding them. */
 uint32_t jit_peek_sum(const uint8_t *p, uint32_t len);
 /* Arithmetic flags wanted at the block's direct exits; liveness begins with it. */
@@ -393,6 +404,9 @@ void jit_vectors_common_emit(Jit *j, Emit *e, const X86CPU *c);
 /* Takes them home if they are live; clobbers flags. */
 void jit_vectors_leave(const Jit *j, Emit *e);
 bool jit_mmx_wants(const JitCtx *x, unsigned k);
+/* jit-string.c */
+bool jit_string(JitCtx *x);
+void jit_stub_string_hit_emit(JitCtx *x, JitStub *s);
 /* jit-sys.c */
 bool jit_system(JitCtx *x);
 /* jit-x87.c */

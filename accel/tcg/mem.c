@@ -62,7 +62,7 @@ static void check_own_code(X86CPU *c, const Insn *i, const TlbEntry *e, RAMBlock
                            unsigned len)
 {
     uint64_t map = atomic_load_explicit(e->code_map, memory_order_relaxed);
-    uint64_t off = (uint64_t)(lin + e->addend) - (uint64_t)rb->host;
+    uint64_t off = (uint64_t)(tlb_host(e, lin) - rb->host);
     unsigned first = (off & ~TARGET_PAGE_MASK) >> 6;
     unsigned last = ((off & ~TARGET_PAGE_MASK) + len - 1) >> 6;
 
@@ -92,7 +92,7 @@ static inline void part_take(Part *p, const TlbEntry *e)
 
 static inline uint8_t *part_host(const Part *p)
 {
-    return (uint8_t *)(uintptr_t)(p->lin + p->e.addend);
+    return tlb_host(&p->e, p->lin);
 }
 
 static inline hwaddr part_phys(const Part *p)
@@ -266,7 +266,7 @@ uint64_t mem_load(X86CPU *c, const Insn *i, uint64_t lin, unsigned size, unsigne
     Part p[2];
 
     if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->rtag)) {
-        return host_load((const void *)(uintptr_t)(lin + e->addend), size);
+        return host_load(tlb_host(e, lin), size);
     }
     if (likely(parts_make(c, i, lin, size, ACC_READ, mode, p) == 1)) {
         return part_load_int(&p[0]);
@@ -283,7 +283,7 @@ void mem_store(X86CPU *c, const Insn *i, uint64_t lin, uint64_t v, unsigned size
 
     if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->wtag &&
                atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
-        uint8_t *h = (uint8_t *)(uintptr_t)(lin + e->addend);
+        uint8_t *h = tlb_host(e, lin);
 
         host_store(h, v, size);
         if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed))) {
@@ -352,7 +352,7 @@ void tcg_ld_buf(X86CPU *c, const Insn *i, uint64_t lin, void *buf, unsigned len)
     Part p[2];
 
     if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->rtag)) {
-        memcpy(buf, (const void *)(uintptr_t)(lin + e->addend), len);
+        memcpy(buf, tlb_host(e, lin), len);
         return;
     }
     if (parts_make(c, i, lin, len, ACC_READ, c->tcg->mmu->mode, p) == 2) {
@@ -368,7 +368,7 @@ void tcg_st_buf(X86CPU *c, const Insn *i, uint64_t lin, const void *buf, unsigne
 
     if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->wtag &&
                atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
-        uint8_t *host = (uint8_t *)(uintptr_t)(lin + e->addend);
+        uint8_t *host = tlb_host(e, lin);
 
         memcpy(host, buf, len);
         atomic_signal_fence(memory_order_seq_cst);
@@ -419,7 +419,7 @@ void *tcg_rmw_host(X86CPU *c, const Insn *i, uint64_t lin, unsigned len)
 
     if (likely(((lin + len - 1) & TARGET_PAGE_MASK) == e->wtag &&
                atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {
-        return rmw_ready(c, (uint8_t *)(uintptr_t)(lin + e->addend), tlb_more(e)->rb, e->code_map,
+        return rmw_ready(c, tlb_host(e, lin), tlb_more(e)->rb, e->code_map,
                          e->code_map, len);
     }
     check_alignment(c, i, lin, len);

@@ -40,16 +40,16 @@ struct MmuContext {
 
 static inline void tlb_entry_clear(TlbEntry *e)
 {
-    e->rtag = e->wtag = tlb_more(e)->xtag = TLB_INVALID;
+    e->rtag = e->wtag = tlb_more(e)->xtag = tlb_tag_none(e);
 }
 
 /* The page an entry is for; TLB_INVALID: none. */
 static inline uint64_t tlb_entry_page(const TlbEntry *e)
 {
     uint64_t xtag = tlb_more(e)->xtag;
-    uint64_t tag = e->rtag != TLB_INVALID ? e->rtag : xtag != TLB_INVALID ? xtag : e->wtag;
+    uint64_t tag = !tlb_tag_is_none(e->rtag) ? e->rtag : !tlb_tag_is_none(xtag) ? xtag : e->wtag;
 
-    return tag == TLB_INVALID ? TLB_INVALID : tag & TARGET_PAGE_MASK;
+    return tlb_tag_page(tag);
 }
 
 /* mmu-flush.c, all on the vCPU's own thread */

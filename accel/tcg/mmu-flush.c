@@ -10,7 +10,7 @@ static TlbEntry *context_entry(MmuContext *x, unsigned n)
 
 void tlb_entry_report_dirty(const TlbEntry *e)
 {
-    if (e->wtag != TLB_INVALID && (tlb_more(e)->flags & TLBF_RAM_W)) {
+    if (!tlb_tag_is_none(e->wtag) && (tlb_more(e)->flags & TLBF_RAM_W)) {
         RAMBlock *rb = tlb_more(e)->rb;
         uint8_t clients = atomic_load_explicit(&rb->dirty_clients, memory_order_relaxed);
 

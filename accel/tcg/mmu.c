@@ -147,7 +147,7 @@ static unsigned entry_fill_ram(TlbEntry *e, uint64_t page, const MmuRange *r, hw
     uint64_t n = off >> TARGET_PAGE_BITS;
 
     tlb_more(e)->rb = r->rb;
-    e->addend = (uintptr_t)(r->host + (phys - r->addr)) - page;
+    e->host = (uintptr_t)(r->host + (phys - r->addr));
     e->code_map = &r->rb->code_map[n];
     if (rights & RIGHT(ACC_READ)) {
         e->rtag = page;
@@ -178,7 +178,7 @@ static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights
     tlb_entry_clear(e);
     more->phys = phys;
     more->rb = NULL;
-    e->addend = 0;
+    e->host = 0;
     e->code_map = NULL;
     more->flags = (more->flags & TLBF_LISTED) | w->page_bits;
     if (w->global && (c->cr4 & CR4_PGE)) {
@@ -191,21 +191,21 @@ static void entry_fill(X86CPU *c, TlbEntry *e, const MmuWalk *w, unsigned rights
         !((r->rb_off + (phys - r->addr)) & ~TARGET_PAGE_MASK)) {
         rights = entry_fill_ram(e, page, r, phys, rights, access);
     }
-    if ((rights & RIGHT(ACC_READ)) && e->rtag == TLB_INVALID) {
-        e->rtag = page | TLB_SLOW;
+    if ((rights & RIGHT(ACC_READ)) && tlb_tag_is_none(e->rtag)) {
+        e->rtag = tlb_tag_slow(page);
     }
-    if ((rights & RIGHT(ACC_WRITE)) && e->wtag == TLB_INVALID) {
-        e->wtag = page | TLB_SLOW;
+    if ((rights & RIGHT(ACC_WRITE)) && tlb_tag_is_none(e->wtag)) {
+        e->wtag = tlb_tag_slow(page);
     }
     if (rights & RIGHT(ACC_EXEC)) {
         more->xtag = page;
     }
     if (c->tcg->mmu->watch) {
-        if (e->rtag != TLB_INVALID && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, false)) {
-            e->rtag |= TLB_SLOW;
+        if (!tlb_tag_is_none(e->rtag) && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, false)) {
+            e->rtag = tlb_tag_slow(page);
         }
-        if (e->wtag != TLB_INVALID && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, true)) {
-            e->wtag |= TLB_SLOW;
+        if (!tlb_tag_is_none(e->wtag) && mmu_watch_hits(c, page, TARGET_PAGE_SIZE, true)) {
+            e->wtag = tlb_tag_slow(page);
         }
     }
 }
@@ -333,7 +333,7 @@ const TlbEntry *mmu_translate(X86CPU *c, const Insn *i, uint64_t lin, int access
                        : access == ACC_WRITE ? e->wtag
                                              : tlb_more(e)->xtag;
 
-        if ((tag & ~TLB_SLOW) == (lin & TARGET_PAGE_MASK)) {
+        if (tlb_tag_page(tag) == (lin & TARGET_PAGE_MASK)) {
             return way ? set_swap(c->tcg->mmu->cur, &c->tcg->mmu->cur->table[mode].e[index]) : e;
         }
     }

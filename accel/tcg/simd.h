@@ -195,7 +195,7 @@ static inline const void *simd_load(X86CPU *c, const Insn *i, uint64_t lin, unsi
 {
     const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];
     if (likely(((lin + size - 1) & TARGET_PAGE_MASK) == e->rtag)) {
-        return (const void *)(lin + e->addend);
+        return tlb_host(e, lin);
     }
     return simd_load_slow(c, i, lin, size, buf);
 }
@@ -210,7 +210,7 @@ static inline bool simd_store_direct(X86CPU *c, uint64_t lin, const void *buf, u
         atomic_load_explicit(e->code_map, memory_order_relaxed) != 0) {
         return false;
     }
-    memcpy((void *)(lin + e->addend), buf, size);
+    memcpy(tlb_host(e, lin), buf, size);
     atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(atomic_load_explicit(e->code_map, memory_order_relaxed) != 0)) {
         tlb_code_hit(e, lin, size);

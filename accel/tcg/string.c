@@ -79,7 +79,7 @@ static uint64_t movs_run(X86CPU *c, const Insn *i, uint64_t count, unsigned size
     const TlbEntry *se = tlb_slot(c, src), *de = tlb_slot(c, di);
     uint64_t n = run_length(i, si, src, run_length(i, di, di, count, size), size);
     uint8_t *to = rmw_fast(de, di, 1);
-    const uint8_t *from = (const uint8_t *)(uintptr_t)(src + se->addend);
+    const uint8_t *from = tlb_host(se, src);
 
     if (!to || (src & TARGET_PAGE_MASK) != se->rtag || n < 2) {
         return 0;

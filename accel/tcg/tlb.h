@@ -19,9 +19,12 @@
 #define TLB_SETS (TLB_ENTRIES / 2)
 /* Number of the first entry for a page. */
 #define TLB_INDEX(lin) ((unsigned)((lin) >> TARGET_PAGE_BITS) % TLB_SETS * 2)
-#define TLB_INVALID 1ull /* has an offset bit set, so no page address equals it */
-/* Added to a page address: the access is allowed, but only the slow half may make it (MMIO, ROM,
- * data breakpoint). */
+/*
+ * Bits of a tag that is not a page's address. Translated code looks whether an access is less than a page behind a
+ * tag, so such a tag also names a page that, like the one behind it, belongs in another set.
+ */
+#define TLB_INVALID 1ull
+/* The access is allowed, but only the slow half may make it (MMIO, ROM, data breakpoint). */
 #define TLB_SLOW    2ull
 
 /* Supervisor accesses with SMAP in force, supervisor with EFLAGS.AC (or SMAP off), user. */
@@ -30,7 +33,7 @@ enum { TLB_KERNEL, TLB_KERNEL_AC, TLB_USER, TLB_MODES };
 /* What fast paths read: 32 bytes, as every access of the guest touches one of these. */
 typedef struct TlbEntry {
     uint64_t rtag, wtag;
-    uintptr_t addend;           /* host address = linear address + addend */
+    uintptr_t host;             /* address of the page on the host */
     _Atomic uint64_t *code_map; /* of this page; RAM only */
 } TlbEntry;
 
@@ -55,6 +58,32 @@ static inline TlbMore *tlb_more(const TlbEntry *e)
 }
 _Static_assert(sizeof(TlbEntry) == sizeof(TlbMore), "tlb_more() adds a constant");
 
+static inline uint8_t *tlb_host(const TlbEntry *e, uint64_t lin)
+{
+    return (uint8_t *)(e->host + (lin & ~TARGET_PAGE_MASK));
+}
+
+static inline uint64_t tlb_tag_slow(uint64_t page)
+{
+    return (page ^ 2 * TARGET_PAGE_SIZE) | TLB_SLOW;
+}
+/* What is in e, of a TlbTable, if nothing is. */
+static inline uint64_t tlb_tag_none(const TlbEntry *e)
+{
+    bool second = (uintptr_t)e / (2 * sizeof(TlbEntry)) & 2;
+
+    return (second ? 0 : 2 * TARGET_PAGE_SIZE) | TLB_INVALID;
+}
+static inline bool tlb_tag_is_none(uint64_t tag)
+{
+    return (tag & TLB_INVALID) != 0;
+}
+/* The page of a tag; TLB_INVALID: none. */
+static inline uint64_t tlb_tag_page(uint64_t tag)
+{
+    return tag & TLB_INVALID ? TLB_INVALID : tag & TLB_SLOW ? (tag ^ 2 * TARGET_PAGE_SIZE) & TARGET_PAGE_MASK : tag;
+}
+
 /* Of the two entries at e, the one to fetch from. */
 static inline const TlbEntry *tlb_exec_slot(const TlbEntry *e, uint64_t lin)
 {
@@ -66,7 +95,7 @@ static inline void tlb_code_hit(const TlbEntry *e, uint64_t lin, unsigned size)
 {
     RAMBlock *rb = tlb_more(e)->rb;
 
-    ram_block_code_hit(rb, (uint64_t)(lin + e->addend) - (uint64_t)rb->host, size);
+    ram_block_code_hit(rb, (uint64_t)(tlb_host(e, lin) - rb->host), size);
 }
 
 /* Why the interpreter was left by siglongjmp(tcg->jmp, ...). */
@@ -160,7 +189,7 @@ typedef uint64_t guest64 __attribute__((aligned(1), may_alias));
     {                                                                                              \
         const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];                                           \
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->rtag)) {                    \
-            return *(volatile guest##bits *)(lin + e->addend);                                     \
+            return *(volatile guest##bits *)tlb_host(e, lin);                                      \
         }                                                                                          \
         return (type)tcg_ld_slow(c, i, lin, sizeof(type));                                         \
     }                                                                                              \
@@ -169,7 +198,7 @@ typedef uint64_t guest64 __attribute__((aligned(1), may_alias));
         const TlbEntry *e = &c->tcg->tlb[TLB_INDEX(lin)];                                           \
         if (likely(((lin + sizeof(type) - 1) & TARGET_PAGE_MASK) == e->wtag &&                     \
                    atomic_load_explicit(e->code_map, memory_order_relaxed) == 0)) {                \
-            *(volatile guest##bits *)(lin + e->addend) = v;                                        \
+            *(volatile guest##bits *)tlb_host(e, lin) = v;                                         \
             /* Store, then look again: pairs with ram_block_code_mark()'s membarrier(2). The       \
              * compiler must not swap the two; the processor may. */                               \
             atomic_signal_fence(memory_order_seq_cst);                                             \
