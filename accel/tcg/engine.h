@@ -48,6 +48,11 @@ struct TcgBlock {
     uint32_t data, data_size; /* place in the arena */
     struct JitBlock *jit;     /* its translation */
     uint32_t heat;            /* executions in the interpreter */
+    /* What its translation has learned: */
+    uint64_t barriers;        /* bit n: instruction n is left to the interpreter, so no group goes over it */
+    uint32_t rest_page;       /* where the interpreter had to go on because of a group: jit_interp_rest() */
+    uint8_t rests;            /* times in a row */
+    bool ungrouped;           /* too often */
 };
 
 /* Where the bytes at a linear address are. */

@@ -193,6 +193,9 @@ JitStub *jit_stub(JitCtx *x, StubKind kind)
 {
     JitStub *s = &x->stub[x->nstub++];
 
+    if (kind == STUB_INTERP && x->mem[x->index].span) {
+        kind = STUB_REST;
+    }
     *s = (JitStub){ .kind = kind, .index = (uint8_t)x->index, .before = x->s };
     return s;
 }
@@ -231,11 +234,14 @@ static void interp_arguments(JitCtx *x, unsigned index, unsigned slow)
 
 void jit_interp_inline(JitCtx *x)
 {
+    if (x->mem[x->index].span) {
+        x->tb->barriers |= BIT64(x->index);
+        x->barrier = true;
+    }
     jit_flags_save(x);
     jit_x87_note(x, &x->s);
     interp_arguments(x, x->index, 0);
     emit_call(&x->e, x->j->interp_one);
-    jit_groups_forget(x, x->mem[x->index].span);
     x->s = (JitState){ .flags = FLAGS_MEM };
     jit_vectors_again(x, x->index + 1);
 }
@@ -247,12 +253,11 @@ static void stub_emit(JitCtx *x, JitStub *s)
     jit_stub_begin(x, s);
     jit_x87_note(x, &s->before);
     interp_arguments(x, s->index, JIT_CALL_SLOW);
-    if (s->kind == STUB_INTERP_END) {
-        emit_jmp(e, x->j->interp_last);
+    if (s->kind != STUB_INTERP) {
+        emit_jmp(e, s->kind == STUB_REST ? x->j->interp_rest : x->j->interp_last);
         return;
     }
     emit_call(e, x->j->interp_one);
-    jit_groups_forget(x, x->mem[s->index].span);
     jit_vectors_again(x, s->index + 1u);
     if (s->after.flags & FLAGS_HOST) {
         jit_flags_load(e);
@@ -271,6 +276,7 @@ static void granule_test(Emit *e, int32_t n)
 /* RCX: host address, RAX: the page's bitmap of granules that hold code. */
 static void stub_emit_code_hit(JitCtx *x, JitStub *s)
 {
+    const JitAccess *m = &x->mem[s->index];
     Emit *e = &x->e;
     uint8_t *hit, *hit2;
 
@@ -290,6 +296,10 @@ static void stub_emit_code_hit(JitCtx *x, JitStub *s)
     hit2 = emit_jcc(e, CC_C, NULL);
     if (s->neutral) {
         jit_flags_load(e);
+    }
+    if (m->used) { /* what follows may want them as they were: jit_mem_keep() */
+        emit_ld(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
     }
     emit_jmp(e, s->resume);
     emit_patch(e, hit, emit_here(e));
@@ -501,6 +511,9 @@ static bool block_emit(JitCtx *x)
             return false;
         }
         insn_emit(x);
+        if (x->barrier) {
+            return false;
+        }
     }
     if (!x->ended) {
         x->index = x->n - 1;
@@ -513,10 +526,11 @@ static bool block_emit(JitCtx *x)
         if (x->e.end - x->e.p < 2 * ROOM + 400) {
             return false;
         }
+        if (x->stub[i].optional && !x->stub[i].nrel) {
+            continue;
+        }
         if (x->stub[i].kind == STUB_CODE_HIT) {
             stub_emit_code_hit(x, &x->stub[i]);
-        } else if (x->stub[i].kind == STUB_PROBE) {
-            jit_stub_probe_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_WAY) {
             jit_stub_way_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_STACK) {
@@ -545,16 +559,10 @@ static bool mode_is_known(uint32_t mode)
     return !(mode & (MODE_STEP | MODE_VM86)) && ((mode & MODE_CS64) || (mode & flat) == flat);
 }
 
-static JitBlock *translate(X86CPU *c, TcgBlock *tb)
+static void translate_begin(JitCtx *x, X86CPU *c, TcgBlock *tb, JitBlock *jb)
 {
     Jit *j = c->tcg->jit;
-    JitCtx *x = &j->ctx;
-    JitBlock *jb;
 
-    if (!mode_is_known(tb->mode) || !tb->host) {
-        return NULL;
-    }
-    jb = jit_alloc(j);
     memset(x, 0, offsetof(JitCtx, mem));
     x->c = c;
     x->j = j;
@@ -567,7 +575,24 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     decode_again(x);
     flags_liveness(x);
     jit_groups_find(x);
-    if (!block_emit(x)) {
+}
+
+static JitBlock *translate(X86CPU *c, TcgBlock *tb)
+{
+    Jit *j = c->tcg->jit;
+    JitCtx *x = &j->ctx;
+    JitBlock *jb;
+    bool done;
+
+    if (!mode_is_known(tb->mode) || !tb->host) {
+        return NULL;
+    }
+    jb = jit_alloc(j);
+    do {
+        translate_begin(x, c, tb, jb);
+        done = block_emit(x);
+    } while (!done && x->barrier);
+    if (!done) {
         return NULL;
     }
     jb->tb = tb;

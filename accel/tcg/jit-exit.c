@@ -140,6 +140,7 @@ static JitStub *jump_begin(JitCtx *x, JitStub *stub)
     if (stub) {
         second = jit_stub(x, STUB_JUMP);
         second->miss = stub;
+        stub->optional = false;
     }
     return second;
 }

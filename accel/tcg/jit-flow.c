@@ -135,7 +135,9 @@ static bool push(JitCtx *x)
         slot_store(x, jit_get(x, g, H_DX), disp);
     }
     stack_move(x, -slot(x));
-    jit_store_check(x, (unsigned)slot(x), disp);
+    if (jit_store_check(x, (unsigned)slot(x), disp)) {
+        jit_mem_keep(x, true);
+    }
     return true;
 }
 
@@ -154,6 +156,7 @@ static bool pop(JitCtx *x)
         stack_move(x, slot(x));
     }
     jit_put(x, g, h);
+    jit_mem_keep(x, false);
     return true;
 }
 

@@ -5,8 +5,9 @@
  * Accesses whose addresses differ by a constant (the same registers, unchanged but for known steps
  * like those of PUSH) form a group. Its first one, the leader, probes for the whole range and
  * leaves the host address in a slot; the others, its followers, are that address plus a constant.
- * The slot is empty (0) if the range crosses a page, and after every call of the interpreter, which
- * may change the TLB: then a follower probes for itself, out of line.
+ * They look at nothing: if the range crosses a page, or the interpreter is called anywhere between the first and the last, which
+ * may change the TLB, it goes on to the block's end (jit_interp_rest()). A block to which that happens often
+ * is translated again without groups.
  *
  * Only 64-bit code: elsewhere addresses wrap.
  */
@@ -274,22 +275,15 @@ void jit_groups_find(JitCtx *x)
     Scan s = { .x = x };
 
     memset(x->mem, 0, sizeof(x->mem[0]) * x->n);
-    if (!jit_is64(x)) {
+    if (!jit_is64(x) || x->tb->ungrouped) {
         return;
     }
     for (unsigned k = 0; k < x->n; k++) {
-        if (!tcg_insn_raises(&x->tb->insn[k])) {
+        if (x->tb->barriers & BIT64(k)) {
+            memset(s.g, 0, sizeof(s.g));
+        } else if (!tcg_insn_raises(&x->tb->insn[k])) {
             access_scan(&s, k);
         }
         registers_follow(&s, k);
-    }
-}
-
-void jit_groups_forget(JitCtx *x, uint8_t span)
-{
-    for (unsigned n = 0; n < JIT_GROUPS; n++) {
-        if (span & (1u << n)) {
-            emit_st_imm32(&x->e, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + n), 0);
-        }
     }
 }

@@ -192,8 +192,8 @@ static void plain_memory(JitCtx *x, Plain *p)
     if (p->vvvv.write) {
         jit_put(x, p->vvvv.reg, vvvv);
     }
-    if (p->rm.write) {
-        jit_store_check(x, p->rm.size, disp);
+    if (!p->rm.write || jit_store_check(x, p->rm.size, disp)) {
+        jit_mem_keep(x, p->rm.write);
     }
 }
 

@@ -203,43 +203,30 @@ static bool mem_follows(const JitCtx *x, const JitWant *w)
            (w->align <= 1 || (lead->aligned >= w->align && (m->off & (int32_t)(w->align - 1)) == 0));
 }
 
-/* The out-of-line probe of an access of a group; it comes back here. */
-static JitStub *stub_probe(JitCtx *x, JitStub **miss, StubKind kind)
+/* MOV RCX, [slot]. Touches no flag. */
+static JitStub *probe_follow(JitCtx *x, const JitWant *w, JitAccess *m)
 {
-    JitStub *s = jit_stub(x, STUB_PROBE);
+    bool kept = x->kept_at == x->e.p && x->kept_slot == m->slot;
+    Emit *e = &x->e;
+    JitStub *s = jit_stub(x, w->kind);
 
-    *miss = s->miss = jit_stub(x, kind);
+    s->optional = m->used = true;
+    if (!kept) {
+        emit_ld(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
+    }
+    if ((w->access & MEM_WRITE) && !(kept && x->kept_map)) {
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
+    }
     return s;
 }
 
-/* MOV RCX, [slot], and out of line if it is empty. EFLAGS that are wanted stay. */
-static JitStub *probe_follow(JitCtx *x, const JitWant *w, const JitAccess *m, int32_t disp)
+void jit_mem_keep(JitCtx *x, bool map)
 {
-    Emit *e = &x->e;
-    bool keep = x->live[x->index] && x->s.flags == FLAGS_HOST;
-    JitStub *miss, *s;
+    const JitAccess *m = &x->mem[x->index];
 
-    emit_ld(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
-    if (w->access & MEM_WRITE) {
-        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
-    }
-    s = stub_probe(x, &miss, w->kind);
-    if (keep) {
-        /* JRCXZ to the JMP to the stub, which is jumped over. */
-        e8(e, 0xe3);
-        e8(e, 2);
-        e8(e, 0xeb);
-        e8(e, 5);
-        s->rel[s->nrel++] = emit_jmp(e, NULL);
-        s->neutral = true;
-    } else {
-        x->s.flags &= (uint8_t)~FLAGS_HOST;
-        emit_op_rr(e, true, 0x85, H_CX, H_CX);
-        jit_stub_jcc(x, s, CC_Z);
-    }
-    s->disp = disp;
-    s->resume = emit_here(e);
-    return miss;
+    x->kept_at = m->used ? x->e.p : NULL;
+    x->kept_slot = m->slot;
+    x->kept_map = map;
 }
 
 /* From what the slot holds to the leader's address. */
@@ -251,8 +238,8 @@ static int32_t lead_disp(const JitAccess *lead)
 /* The leader's probe; what its followers want goes to their slots. */
 static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
 {
+    JitStub *s = jit_stub(x, w->kind);
     Emit *e = &x->e;
-    JitStub *miss, *s = stub_probe(x, &miss, w->kind);
 
     if (is_stack(x, &m->ea, m->lo)) {
         probe_stack(x, s, &m->ea, m->lo, m->hi, m->probe_write);
@@ -263,35 +250,8 @@ static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
     if (m->leads_writes) {
         emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
     }
-    s->disp = lead_disp(m);
-    s->resume = emit_here(e);
-    m->done = true;
-    return miss;
-}
-
-void jit_stub_probe_emit(JitCtx *x, JitStub *s)
-{
-    const JitAccess *m = &x->mem[s->index];
-    Emit *e = &x->e;
-
-    jit_stub_begin(x, s);
-    if (m->leads) {
-        jit_groups_forget(x, (uint8_t)(1u << m->slot));
-    }
-    if (s->neutral) {
-        jit_flags_store(e);
-    }
-    jit_ea(x, &m->ea);
-    jit_probe(x, s->miss, &m->ea, m->size, m->write ? MEM_WRITE : MEM_READ);
-    if (s->neutral) {
-        emit_mov_rr(e, H_DX, H_AX);
-        jit_flags_load(e);
-        emit_mov_rr(e, H_AX, H_DX);
-    }
-    if (s->disp) {
-        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, -s->disp);
-    }
-    emit_jmp(e, s->resume);
+    m->done = m->used = true;
+    return s;
 }
 
 /* TEST CL, align - 1, or the same of RCX + disp. */
@@ -316,7 +276,7 @@ JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
     *disp = 0;
     if (mem_follows(x, w)) {
         *disp = m->off + lead_disp(&x->mem[m->leader]);
-        return probe_follow(x, w, m, *disp);
+        return probe_follow(x, w, m);
     }
     jit_flags_clobber(x, x->live[x->index]);
     if (m->leads && access_fits(m, w)) {
@@ -352,12 +312,13 @@ static JitStub *store_check_neutral(JitCtx *x)
     return s;
 }
 
-void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
+bool jit_store_check(JitCtx *x, unsigned size, int32_t disp)
 {
+    bool neutral = jit_live_after(x) && x->s.flags == FLAGS_HOST;
     Emit *e = &x->e;
     JitStub *s;
 
-    if (jit_live_after(x) && x->s.flags == FLAGS_HOST) {
+    if (neutral) {
         s = store_check_neutral(x);
     } else {
         jit_flags_clobber(x, jit_live_after(x));
@@ -367,6 +328,7 @@ void jit_store_check(JitCtx *x, unsigned size, int32_t disp)
     }
     s->size = (uint8_t)size;
     s->disp = disp;
+    return !neutral;
 }
 
 _Static_assert(sizeof(TlbEntry) == 32, "the index is scaled by the size of two entries, 8 times 8");

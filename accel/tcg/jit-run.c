@@ -147,15 +147,11 @@ static bool jit_interp(X86CPU *c, TcgBlock *tb, unsigned what)
     return unlikely(t->counting) ? counted_end(c, tb, index, goes_on, t->icount != before) : goes_on;
 }
 
-/*
- * The last instruction of a block. Returns the translated code RIP now leads to, NULL for the
- * engine to find it.
- */
-static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
+/* The translated code RIP leads to, if it is known and nothing wants the engine. */
+static const uint8_t *next_code(X86CPU *c)
 {
     const JitJump *set;
 
-    jit_interp(c, tb, index);
     if (atomic_load_explicit(&c->base.exit_request, memory_order_relaxed)) {
         return NULL;
     }
@@ -167,6 +163,61 @@ static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
         }
     }
     return NULL;
+}
+
+/*
+ * The last instruction of a block. Returns the translated code RIP now leads to, NULL for the
+ * engine to find it.
+ */
+static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
+{
+    jit_interp(c, tb, index);
+    return next_code(c);
+}
+
+/* How often a block may need the interpreter for its rest before it is translated again without groups. */
+#define RESTS_MAX 64
+
+/* Once for each page that is walked through is no reason, again and again for the same page is. */
+static void rest_note(X86CPU *c, TcgBlock *tb, const Insn *i)
+{
+    uint64_t lin = i->base == R_ZERO ? c->regs[R_RSP]
+                                     : c->regs[i->base] + (c->regs[i->index] << i->scale) + (uint64_t)i->disp;
+    uint32_t page = (uint32_t)(lin >> TARGET_PAGE_BITS);
+
+    tb->rests = page == tb->rest_page ? tb->rests + 1 : 0;
+    tb->rest_page = page;
+    if (tb->rests == RESTS_MAX && tb->jit) {
+        tb->ungrouped = true;
+        tb->heat = tcg_jit_heat; /* translated anew the next time */
+        jit_kill(tb->jit);
+    }
+}
+
+/*
+ * Instruction index of tb and all behind it: a group's range is in two pages, or a slow case came between its accesses.
+ * Returns where to go on, as jit_interp_last() does.
+ */
+static const uint8_t *jit_interp_rest(X86CPU *c, TcgBlock *tb, unsigned what)
+{
+    TcgCpu *t = c->tcg;
+    unsigned index = what & 0xff;
+
+    t->jit->stat.slow_paths++;
+    t->block = tb;
+    t->block_rip = tb->rip;
+    if (unlikely(t->counting)) {
+        counted_begin(c);
+    } else {
+        t->icount += tb->n - index;
+    }
+    rest_note(c, tb, &tb->insn[index]);
+    tb->insn[index].fn(c, &tb->insn[index]);
+    if (unlikely(t->counting)) {
+        *jit_area(c, AREA_BUDGET) = t->count_limit - t->icount;
+    }
+    tlb_to_area(c);
+    return c->int_shadow ? NULL : next_code(c);
 }
 
 /* A store of size bytes to host hit code. */
@@ -302,23 +353,24 @@ static const uint8_t *common_call(const Jit *j, Emit *e, void *fn, const uint8_t
     return entry;
 }
 
-/* Jumped to, like the code of an exit: RDX: TcgBlock, EAX: index. */
-static void common_interp_last(Jit *j, Emit *e, const uint8_t *tail)
+/* Jumped to, like the code of an exit: RDX: TcgBlock, EAX: index. fn says where to go on. */
+static const uint8_t *common_interp_last(Jit *j, Emit *e, void *fn, const uint8_t *tail)
 {
+    const uint8_t *entry = emit_here(e);
     uint8_t *out;
 
-    j->interp_last = emit_here(e);
     jit_vectors_leave(j, e);
     registers_move(e, true);
     emit_mov_rr(e, H_SI, H_DX);
     emit_mov32_rr(e, H_DX, H_AX);
-    emit_call_c(e, (void *)jit_interp_last);
+    emit_call_c(e, fn);
     emit_op_rr(e, true, 0x85, H_AX, H_AX);
     out = emit_jcc(e, CC_Z, NULL);
     registers_move(e, false);
     emit_rr(e, &(Op){ .opcode = 0xff }, 4, H_AX);
     emit_patch(e, out, emit_here(e));
     emit_jmp(e, tail);
+    return entry;
 }
 
 /*
@@ -371,7 +423,8 @@ size_t jit_common_emit(Jit *j, const X86CPU *c)
     j->interp_one = common_call(j, &e, (void *)jit_interp, tail);
     j->csr_enter = common_call(j, &e, (void *)jit_csr_enter, tail);
     j->x87_enter = common_call(j, &e, (void *)jit_x87_enter, tail);
-    common_interp_last(j, &e, tail);
+    j->interp_last = common_interp_last(j, &e, (void *)jit_interp_last, tail);
+    j->interp_rest = common_interp_last(j, &e, (void *)jit_interp_rest, tail);
     common_jump_second(j, &e);
     common_stack_fill(j, &e);
     j->code_hit = emit_here(&e);

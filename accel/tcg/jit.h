@@ -142,7 +142,8 @@ typedef struct JitState {
 /* Interpret and resume; interpret and leave; see whether stored bytes were code; probe for this access
  * alone. */
 typedef enum StubKind {
-    STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT, STUB_PROBE,
+    STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT,
+    STUB_REST, /* the interpreter goes on to the end of the block */
     STUB_WAY,  /* the second entry of the TLB's set */
     STUB_STACK, /* the TLB, for what is not in AREA_STACK_PAGE */
     STUB_JUMP, /* the second entry of the jump cache's */
@@ -161,10 +162,11 @@ typedef struct JitStub {
     bool fixed;          /* STUB_WAY: RAX is no index */
     bool entry;          /* STUB_WAY: RAX becomes the entry's */
     bool call;           /* STUB_JUMP: goes on in the block */
+    bool optional;       /* not wanted if nothing leads here */
     uint64_t target;     /* STUB_CALL_HIT: where the call leads; 0: to that in AREA_TARGET */
     bool neutral;        /* STUB_CODE_HIT: EFLAGS hold flags that are wanted */
     JitState before, after;
-    struct JitStub *miss; /* STUB_PROBE, _WAY, _STACK, _JUMP: where to go then */
+    struct JitStub *miss; /* STUB_WAY, _STACK, _JUMP: where to go then */
     const uint8_t *at;   /* where it is, once it is emitted */
     const uint8_t *resume;
 } JitStub;
@@ -176,6 +178,7 @@ typedef struct JitAccess {
     bool leads_writes;   /* some follower stores */
     bool probe_write;    /* the leader probes for writing */
     bool done;           /* leader: its slots are filled, with where its range begins */
+    bool used;           /* the slot is what it goes by */
     uint8_t size, slot, leader;
     uint8_t span;        /* slots of groups that begin here or before and go on behind */
     uint8_t aligned;     /* leader: what its address was found to be aligned to */
@@ -204,6 +207,11 @@ typedef struct JitCtx {
     uint8_t *vectors_rel, *x87_rel;
     const uint8_t *vectors_resume, *x87_resume;
     unsigned nstub;
+    bool barrier;              /* one was found: begin again */
+    /* At this place RCX is what the slot holds and, if kept_map, RAX the slot's code map. NULL: nowhere. */
+    const uint8_t *kept_at;
+    uint8_t kept_slot;
+    bool kept_map;
     uint8_t *entry_rel[5];
     unsigned nentry;
     /* From here on not cleared for each block. */
@@ -231,6 +239,7 @@ struct Jit {
     const uint8_t *leave;        /* RAX: JitLink or NULL; RIP is stored */
     const uint8_t *interp_one;   /* RDX: TcgBlock, EAX: index, JIT_CALL_* */
     const uint8_t *interp_last;  /* the same, for the last instruction: jumped to */
+    const uint8_t *interp_rest;  /* the same, for all from this one on */
     const uint8_t *code_hit;     /* RCX: host address, EDX: size; RIP is stored */
     const uint8_t *jump_miss;    /* RCX: RIP to be stored */
     const uint8_t *jump_second;  /* RCX: RIP, RAX: epoch, RDX: first entry of a set that has it not */
@@ -370,10 +379,13 @@ typedef struct JitWant {
 JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp);
 /*
  * After a store of size bytes to [RCX + disp], with RAX still the code map: leaves the block if code
- * was hit. The last thing an instruction does. Clobbers RAX, RCX, RDX; EFLAGS that are wanted stay
+ * was hit. The last thing an instruction does. Clobbers RDX, and RAX and RCX if it returns false; EFLAGS that are wanted stay
  * or are saved.
  */
-void jit_store_check(JitCtx *x, unsigned size, int32_t disp);
+bool jit_store_check(JitCtx *x, unsigned size, int32_t disp);
+
+/* RCX is as jit_mem() left it, and with map RAX too: the next instruction may use that. */
+void jit_mem_keep(JitCtx *x, bool map);
 
 /* jit-group.c */
 void jit_groups_find(JitCtx *x);
@@ -381,10 +393,7 @@ void jit_groups_find(JitCtx *x);
 Insn jit_stack_address(const JitCtx *x, int32_t by);
 /* Is the address ea known now: RIP-relative, or in the instruction? */
 bool jit_is_fixed(const Insn *ea);
-/* The slots in span are empty: followers look for themselves. Touches no register and no flag. */
-void jit_groups_forget(JitCtx *x, uint8_t span);
-/* Out-of-line part of jit_mem(). */
-void jit_stub_probe_emit(JitCtx *x, JitStub *s);
+/* Out-of-line parts of jit_mem(). */
 void jit_stub_way_emit(JitCtx *x, JitStub *s);
 void jit_stub_stack_emit(JitCtx *x, JitStub *s);
 
