@@ -48,39 +48,89 @@ static bool is_opaque(const ZydisDecodedInstruction *zi)
     }
 }
 
-/* The flags wanted by the first instructions of block to. *len: bytes looked at. */
-static unsigned block_wants(const JitCtx *x, const TcgBlock *to, uint32_t *len)
+/*
+ * Takes one instruction into account: *open: flags that nobody has replaced yet, *wanted: those that are read. False: what
+ * follows is not known.
+ */
+static bool insn_wants(const ZydisDecodedInstruction *zi, unsigned *open, unsigned *wanted)
+{
+    unsigned use, def;
+
+    jit_flags_of(zi, &use, &def);
+    *wanted |= use & *open;
+    if (is_opaque(zi)) {
+        return false;
+    }
+    *open &= ~def;
+    return *open != 0;
+}
+
+/* The flags wanted by the first instructions of block to. *len, *sum: of the bytes looked at. */
+static unsigned block_wants(const JitCtx *x, const TcgBlock *to, uint32_t *len, uint32_t *sum)
 {
     const ZydisDecoder *d = &x->c->tcg->engine->decoder[to->mode & MODE_CS64 ? 2 : 1];
     unsigned wanted = 0, open = FL_ARITH;
 
     *len = 0;
-    for (unsigned k = 0; k < MIN(to->n, PEEK_INSNS) && open; k++) {
+    for (unsigned k = 0; k < MIN(to->n, PEEK_INSNS); k++) {
         const Insn *i = &to->insn[k];
         ZydisDecodedInstruction zi;
-        unsigned use, def;
 
         if (tcg_insn_raises(i) ||
             !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(d, NULL, to->code + i->off, i->len, &zi))) {
             break;
         }
         *len = i->off + i->len;
-        jit_flags_of(&zi, &use, &def);
-        wanted |= use & open;
-        if (is_opaque(&zi)) {
+        if (!insn_wants(&zi, &open, &wanted)) {
             break;
         }
-        open &= ~def;
     }
+    *sum = jit_peek_sum(to->code, *len);
+    return wanted | open;
+}
+
+/*
+ * The same for bytes that are no block yet, as far as they are instructions that every processor has. They are marked as
+ * code, and looked at again then: nothing may be known of bytes that change unseen.
+ */
+static unsigned bytes_want(const JitCtx *x, const uint8_t *host, uint32_t *len, uint32_t *sum)
+{
+    const ZydisDecoder *d = &x->c->tcg->engine->decoder[x->tb->mode & MODE_CS64 ? 2 : 1];
+    uint64_t off = x->tb->off + (uint64_t)(host - x->tb->host);
+    uint32_t gen, room = (uint32_t)(TARGET_PAGE_SIZE - (off & ~TARGET_PAGE_MASK));
+    unsigned wanted = 0, open = FL_ARITH;
+    uint8_t copy[PEEK_INSNS * INSN_MAX_LEN];
+
+    room = MIN(room, sizeof(copy));
+    memcpy(copy, host, room);
+    *len = 0;
+    for (unsigned k = 0; k < PEEK_INSNS; k++) {
+        ZydisDecodedInstruction zi;
+
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(d, NULL, copy + *len, room - *len, &zi)) ||
+            (zi.meta.isa_ext != ZYDIS_ISA_EXT_BASE && zi.meta.isa_ext != ZYDIS_ISA_EXT_LONGMODE)) {
+            break;
+        }
+        *len += zi.length;
+        if (!insn_wants(&zi, &open, &wanted)) {
+            break;
+        }
+    }
+    if (!*len || !ram_block_code_mark(x->tb->rb, off, *len, &gen) || gen != x->tb->gen ||
+        memcmp(copy, host, *len) != 0) {
+        return FL_ARITH;
+    }
+    *sum = jit_peek_sum(copy, *len);
     return wanted | open;
 }
 
 /* The flags wanted at rip, where exit n leads. */
 static unsigned exit_wants(JitCtx *x, unsigned n, uint64_t rip)
 {
+    const uint8_t *host = x->tb->host + (int64_t)(rip - x->tb->rip);
     const TcgBlock *to;
+    uint32_t len, sum;
     unsigned wanted;
-    uint32_t len;
 
     if (tcg_jit_exact_flags || x->tb->cross || !same_page(x, rip)) {
         return FL_ARITH;
@@ -89,14 +139,11 @@ static unsigned exit_wants(JitCtx *x, unsigned n, uint64_t rip)
         return x->live[0];
     }
     to = tcg_block_beside(x->c->tcg->engine, x->tb, rip);
-    if (!to) {
-        return FL_ARITH;
-    }
-    wanted = block_wants(x, to, &len);
+    wanted = to ? block_wants(x, to, &len, &sum) : bytes_want(x, host, &len, &sum);
     if (wanted != FL_ARITH) {
-        x->jb->peek[n].host = to->host;
+        x->jb->peek[n].host = host;
         x->jb->peek[n].len = len;
-        x->jb->peek[n].sum = jit_peek_sum(to->code, len);
+        x->jb->peek[n].sum = sum;
     }
     return wanted;
 }
