@@ -232,6 +232,29 @@ static void plain_half_memory(JitCtx *x, Plain *p)
     }
 }
 
+/*
+ * OP r/m, reg, as assemblers write it between registers, where reg lives in memory: OP reg, r/m is the same with both
+ * exchanged, and TEST is its own.
+ */
+static bool exchange(const JitCtx *x, Plain *p)
+{
+    const ZydisDecodedInstruction *zi = &x->zi[x->index];
+    bool alu = zi->opcode < 0x40 && (zi->opcode & 6) == 0, mov = (zi->opcode & 0xfe) == 0x88;
+    Operand o = p->rm;
+
+    if (zi->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || zi->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT ||
+        !(alu || mov || (zi->opcode & 0xfe) == 0x84) || p->reg.where != W_GPR ||
+        jit_reg[p->reg.reg] != H_NONE || jit_reg[p->rm.reg] == H_NONE) {
+        return false;
+    }
+    if (alu || mov) {
+        p->op.opcode ^= 2;
+    }
+    p->rm = p->reg;
+    p->reg = o;
+    return true;
+}
+
 static void plain_registers(JitCtx *x, Plain *p)
 {
     unsigned reg = p->ext, rm, vvvv = 0;
@@ -275,7 +298,7 @@ static bool plain(JitCtx *x)
     }
     if (p.rm.where == W_MEM) {
         plain_memory(x, &p);
-    } else if (rm_stays_in_memory(x, &p)) {
+    } else if (exchange(x, &p) || rm_stays_in_memory(x, &p)) {
         plain_half_memory(x, &p);
     } else {
         plain_registers(x, &p);
@@ -449,40 +472,6 @@ static bool cmpxchg(JitCtx *x)
     return true;
 }
 
-/* BT, BTS, BTR, BTC with a register as bit offset of a memory operand: the bit may be anywhere. */
-static bool bit_string(JitCtx *x, Plain *p)
-{
-    static const Insn anywhere = { .base = R_RAX, .index = R_ZERO, .asz = ASZ_64 };
-    Emit *e = &x->e;
-    bool w = p->rm.size == 8, write = x->zi[x->index].mnemonic != ZYDIS_MNEMONIC_BT;
-    JitStub *s;
-
-    if (p->rm.size < 4 || ((jit_insn(x)->flags & INSN_SEGBASE) && jit_insn(x)->asz != ASZ_64)) {
-        return false;
-    }
-    jit_flags_clobber(x, x->live[x->index]);
-    s = jit_stub_interp(x);
-    jit_ea(x, jit_insn(x));
-    emit_op_rr(e, true, w ? 0x8b : 0x63, H_AX, jit_get(x, p->reg.reg, H_AX));
-    emit_shift_imm(e, true, 7, H_AX, w ? 6 : 5);
-    emit_lea(e, jit_insn(x)->asz == ASZ_64, H_CX, H_CX, H_AX, w ? 3 : 2, 0);
-    jit_probe(x, s, &anywhere, p->rm.size, write ? MEM_WRITE : MEM_READ);
-    emit_mov_rr(e, H_DX, jit_get(x, p->reg.reg, H_DX));
-    emit_alu_imm(e, false, 4, H_DX, w ? 63 : 31);
-    /* CF is set, the others stay. */
-    if (jit_live_after(x) & ~FL_CF) {
-        emit_st(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
-        jit_flags_before(x, true);
-        emit_ld(e, H_DX, JIT_CPU, JIT_OFF_AREA(AREA_TEMP));
-    }
-    emit_rm(e, &p->op, H_DX, H_CX, 0);
-    jit_flags_set(x);
-    if (write) {
-        jit_store_check(x, p->rm.size, 0);
-    }
-    return true;
-}
-
 static bool bit_test(JitCtx *x)
 {
     Plain p;
@@ -491,7 +480,7 @@ static bool bit_test(JitCtx *x)
         return false;
     }
     if (p.rm.where == W_MEM && p.reg.where == W_GPR) {
-        return bit_string(x, &p);
+        return jit_bit_string(x, &p);
     }
     return plain(x);
 }

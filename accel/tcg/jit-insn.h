@@ -26,6 +26,9 @@ Operand jit_operand_of(const ZydisDecodedOperand *o);
 void jit_flags_before(JitCtx *x, bool keep_ax);
 bool jit_plain_parse_mulx(JitCtx *x, Plain *p);
 
+/* jit-bit.c; false: the interpreter does it */
+bool jit_bit_string(JitCtx *x, Plain *p);
+
 /* jit-muldiv.c; false: the interpreter does it */
 bool jit_mul_div(JitCtx *x);
 bool jit_mulx(JitCtx *x);
