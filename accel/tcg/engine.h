@@ -52,7 +52,7 @@ struct TcgBlock {
     uint64_t barriers;        /* bit n: instruction n is left to the interpreter, so no group goes over it */
     uint32_t rest_page;       /* where the interpreter had to go on because of a group: jit_interp_rest() */
     uint8_t rests;            /* times in a row */
-    bool ungrouped;           /* too often */
+    bool tested;              /* too often: those that share a probe look whether it holds */
 };
 
 /* Where the bytes at a linear address are. */

@@ -193,7 +193,7 @@ JitStub *jit_stub(JitCtx *x, StubKind kind)
 {
     JitStub *s = &x->stub[x->nstub++];
 
-    if (kind == STUB_INTERP && x->mem[x->index].span) {
+    if (kind == STUB_INTERP && x->mem[x->index].span && !x->tb->tested) {
         kind = STUB_REST;
     }
     *s = (JitStub){ .kind = kind, .index = (uint8_t)x->index, .before = x->s };
@@ -234,7 +234,7 @@ static void interp_arguments(JitCtx *x, unsigned index, unsigned slow)
 
 void jit_interp_inline(JitCtx *x)
 {
-    if (x->mem[x->index].span) {
+    if (x->mem[x->index].span && !x->tb->tested) {
         x->tb->barriers |= BIT64(x->index);
         x->barrier = true;
     }
@@ -242,6 +242,7 @@ void jit_interp_inline(JitCtx *x)
     jit_x87_note(x, &x->s);
     interp_arguments(x, x->index, 0);
     emit_call(&x->e, x->j->interp_one);
+    jit_groups_forget(x, x->mem[x->index].span);
     x->s = (JitState){ .flags = FLAGS_MEM };
     jit_vectors_again(x, x->index + 1);
 }
@@ -258,6 +259,7 @@ static void stub_emit(JitCtx *x, JitStub *s)
         return;
     }
     emit_call(e, x->j->interp_one);
+    jit_groups_forget(x, x->mem[s->index].span);
     jit_vectors_again(x, s->index + 1u);
     if (s->after.flags & FLAGS_HOST) {
         jit_flags_load(e);
@@ -531,6 +533,8 @@ static bool block_emit(JitCtx *x)
         }
         if (x->stub[i].kind == STUB_CODE_HIT) {
             stub_emit_code_hit(x, &x->stub[i]);
+        } else if (x->stub[i].kind == STUB_PROBE) {
+            jit_stub_probe_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_WAY) {
             jit_stub_way_emit(x, &x->stub[i]);
         } else if (x->stub[i].kind == STUB_STACK) {
@@ -587,6 +591,7 @@ static JitBlock *translate(X86CPU *c, TcgBlock *tb)
     if (!mode_is_known(tb->mode) || !tb->host) {
         return NULL;
     }
+    tb->tested |= tcg_jit_tested;
     jb = jit_alloc(j);
     do {
         translate_begin(x, c, tb, jb);

@@ -6,8 +6,10 @@
  * like those of PUSH) form a group. Its first one, the leader, probes for the whole range and
  * leaves the host address in a slot; the others, its followers, are that address plus a constant.
  * They look at nothing: if the range crosses a page, or the interpreter is called anywhere between the first and the last, which
- * may change the TLB, it goes on to the block's end (jit_interp_rest()). A block to which that happens often
- * is translated again without groups.
+ * may change the TLB, it goes on to the block's end (jit_interp_rest()).
+ *
+ * A block to which that happens often is translated again so that they test (TcgBlock.tested): then the slot is empty (0) if the
+ * range crosses a page, and after each call of the interpreter, and a follower that finds it so probes for itself, out of line.
  *
  * Only 64-bit code: elsewhere addresses wrap.
  */
@@ -275,7 +277,7 @@ void jit_groups_find(JitCtx *x)
     Scan s = { .x = x };
 
     memset(x->mem, 0, sizeof(x->mem[0]) * x->n);
-    if (!jit_is64(x) || x->tb->ungrouped) {
+    if (!jit_is64(x)) {
         return;
     }
     for (unsigned k = 0; k < x->n; k++) {
@@ -285,5 +287,14 @@ void jit_groups_find(JitCtx *x)
             access_scan(&s, k);
         }
         registers_follow(&s, k);
+    }
+}
+
+void jit_groups_forget(JitCtx *x, uint8_t span)
+{
+    for (unsigned n = 0; x->tb->tested && n < JIT_GROUPS; n++) {
+        if (span & (1u << n)) {
+            emit_st_imm32(&x->e, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + n), 0);
+        }
     }
 }

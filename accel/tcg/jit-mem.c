@@ -203,6 +203,70 @@ static bool mem_follows(const JitCtx *x, const JitWant *w)
            (w->align <= 1 || (lead->aligned >= w->align && (m->off & (int32_t)(w->align - 1)) == 0));
 }
 
+/* Of a block that tests: the out-of-line probe of an access of a group; it comes back here. */
+static JitStub *stub_probe(JitCtx *x, JitStub **miss, StubKind kind)
+{
+    JitStub *s = jit_stub(x, STUB_PROBE);
+
+    *miss = s->miss = jit_stub(x, kind);
+    return s;
+}
+
+/* Of a block that tests: MOV RCX, [slot], and out of line if it is empty. EFLAGS that are wanted stay. */
+static JitStub *probe_follow_tested(JitCtx *x, const JitWant *w, const JitAccess *m, int32_t disp)
+{
+    Emit *e = &x->e;
+    bool keep = x->live[x->index] && x->s.flags == FLAGS_HOST;
+    JitStub *miss, *s;
+
+    emit_ld(e, H_CX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP + m->slot));
+    if (w->access & MEM_WRITE) {
+        emit_ld(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
+    }
+    s = stub_probe(x, &miss, w->kind);
+    if (keep) {
+        /* JRCXZ to the JMP to the stub, which is jumped over. */
+        e8(e, 0xe3);
+        e8(e, 2);
+        e8(e, 0xeb);
+        e8(e, 5);
+        s->rel[s->nrel++] = emit_jmp(e, NULL);
+        s->neutral = true;
+    } else {
+        x->s.flags &= (uint8_t)~FLAGS_HOST;
+        emit_op_rr(e, true, 0x85, H_CX, H_CX);
+        jit_stub_jcc(x, s, CC_Z);
+    }
+    s->disp = disp;
+    s->resume = emit_here(e);
+    return miss;
+}
+
+void jit_stub_probe_emit(JitCtx *x, JitStub *s)
+{
+    const JitAccess *m = &x->mem[s->index];
+    Emit *e = &x->e;
+
+    jit_stub_begin(x, s);
+    if (m->leads) {
+        jit_groups_forget(x, (uint8_t)(1u << m->slot));
+    }
+    if (s->neutral) {
+        jit_flags_store(e);
+    }
+    jit_ea(x, &m->ea);
+    jit_probe(x, s->miss, &m->ea, m->size, m->write ? MEM_WRITE : MEM_READ);
+    if (s->neutral) {
+        emit_mov_rr(e, H_DX, H_AX);
+        jit_flags_load(e);
+        emit_mov_rr(e, H_AX, H_DX);
+    }
+    if (s->disp) {
+        emit_lea(e, true, H_CX, H_CX, H_NONE, 0, -s->disp);
+    }
+    emit_jmp(e, s->resume);
+}
+
 /* MOV RCX, [slot]. Touches no flag. */
 static JitStub *probe_follow(JitCtx *x, const JitWant *w, JitAccess *m)
 {
@@ -224,7 +288,7 @@ void jit_mem_keep(JitCtx *x, bool map)
 {
     const JitAccess *m = &x->mem[x->index];
 
-    x->kept_at = m->used ? x->e.p : NULL;
+    x->kept_at = m->used && !x->tb->tested ? x->e.p : NULL;
     x->kept_slot = m->slot;
     x->kept_map = map;
 }
@@ -238,9 +302,10 @@ static int32_t lead_disp(const JitAccess *lead)
 /* The leader's probe; what its followers want goes to their slots. */
 static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
 {
-    JitStub *s = jit_stub(x, w->kind);
+    JitStub *miss, *s;
     Emit *e = &x->e;
 
+    s = x->tb->tested ? stub_probe(x, &miss, w->kind) : (miss = jit_stub(x, w->kind));
     if (is_stack(x, &m->ea, m->lo)) {
         probe_stack(x, s, &m->ea, m->lo, m->hi, m->probe_write);
     } else {
@@ -250,8 +315,12 @@ static JitStub *probe_lead(JitCtx *x, const JitWant *w, JitAccess *m)
     if (m->leads_writes) {
         emit_st(e, H_AX, JIT_CPU, JIT_OFF_AREA(AREA_GROUP_MAP + m->slot));
     }
+    if (x->tb->tested) {
+        s->disp = lead_disp(m);
+        s->resume = emit_here(e);
+    }
     m->done = m->used = true;
-    return s;
+    return miss;
 }
 
 /* TEST CL, align - 1, or the same of RCX + disp. */
@@ -276,7 +345,7 @@ JitStub *jit_mem(JitCtx *x, const JitWant *w, int32_t *disp)
     *disp = 0;
     if (mem_follows(x, w)) {
         *disp = m->off + lead_disp(&x->mem[m->leader]);
-        return probe_follow(x, w, m);
+        return x->tb->tested ? probe_follow_tested(x, w, m, *disp) : probe_follow(x, w, m);
     }
     jit_flags_clobber(x, x->live[x->index]);
     if (m->leads && access_fits(m, w)) {

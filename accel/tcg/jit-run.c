@@ -175,7 +175,7 @@ static const uint8_t *jit_interp_last(X86CPU *c, TcgBlock *tb, unsigned index)
     return next_code(c);
 }
 
-/* How often a block may need the interpreter for its rest before it is translated again without groups. */
+/* How often a block may need the interpreter for its rest before it is translated again with tests. */
 #define RESTS_MAX 64
 
 /* Once for each page that is walked through is no reason, again and again for the same page is. */
@@ -188,7 +188,7 @@ static void rest_note(X86CPU *c, TcgBlock *tb, const Insn *i)
     tb->rests = page == tb->rest_page ? tb->rests + 1 : 0;
     tb->rest_page = page;
     if (tb->rests == RESTS_MAX && tb->jit) {
-        tb->ungrouped = true;
+        tb->tested = true;
         tb->heat = tcg_jit_heat; /* translated anew the next time */
         jit_kill(tb->jit);
     }

@@ -23,6 +23,7 @@ _Atomic uint64_t tcg_jit_cache_size = 32 * MiB;
 bool tcg_jit_enabled = true;
 bool tcg_jit_exact_flags;
 unsigned tcg_jit_heat = 10;
+bool tcg_jit_tested;
 
 /* For the signal handler. */
 static __thread Jit *thread_jit;

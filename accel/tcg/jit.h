@@ -144,6 +144,7 @@ typedef struct JitState {
 typedef enum StubKind {
     STUB_INTERP, STUB_INTERP_END, STUB_CODE_HIT,
     STUB_REST, /* the interpreter goes on to the end of the block */
+    STUB_PROBE, /* the access probes for itself alone */
     STUB_WAY,  /* the second entry of the TLB's set */
     STUB_STACK, /* the TLB, for what is not in AREA_STACK_PAGE */
     STUB_JUMP, /* the second entry of the jump cache's */
@@ -166,7 +167,7 @@ typedef struct JitStub {
     uint64_t target;     /* STUB_CALL_HIT: where the call leads; 0: to that in AREA_TARGET */
     bool neutral;        /* STUB_CODE_HIT: EFLAGS hold flags that are wanted */
     JitState before, after;
-    struct JitStub *miss; /* STUB_WAY, _STACK, _JUMP: where to go then */
+    struct JitStub *miss; /* STUB_PROBE, _WAY, _STACK, _JUMP: where to go then */
     const uint8_t *at;   /* where it is, once it is emitted */
     const uint8_t *resume;
 } JitStub;
@@ -393,7 +394,10 @@ void jit_groups_find(JitCtx *x);
 Insn jit_stack_address(const JitCtx *x, int32_t by);
 /* Is the address ea known now: RIP-relative, or in the instruction? */
 bool jit_is_fixed(const Insn *ea);
+/* Of a block that tests: the slots in span are empty. Touches no register and no flag. */
+void jit_groups_forget(JitCtx *x, uint8_t span);
 /* Out-of-line parts of jit_mem(). */
+void jit_stub_probe_emit(JitCtx *x, JitStub *s);
 void jit_stub_way_emit(JitCtx *x, JitStub *s);
 void jit_stub_stack_emit(JitCtx *x, JitStub *s);
 
@@ -454,6 +458,7 @@ extern bool tcg_jit_enabled;
  * happen to be. */
 extern bool tcg_jit_exact_flags;
 extern unsigned tcg_jit_heat;       /* executions in the interpreter before a block is translated */
+extern bool tcg_jit_tested;         /* for tests: translate all as what is translated again with tests (jit-group.c) */
 bool jit_init(X86CPU *c, Error **errp);
 void jit_fini(X86CPU *c);
 uint64_t jit_bytes(uint64_t cache_size); /* what it maps; the cache is seen twice */
