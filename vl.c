@@ -568,7 +568,6 @@ static void setup_monitors(void)
 
         qtest_server_start(chr, args.qtest_log, &error_fatal);
     }
-    monitor_start(&error_fatal);
 }
 
 /* ---- Machine ---- */
@@ -647,6 +646,7 @@ static void setup_done(void)
     if (!args.stopped) {
         vm_start(&error_fatal);
     }
+    monitor_start(&error_fatal); /* now: as with QEMU, nobody is served before the guest runs */
 }
 
 /* ---- The end ---- */

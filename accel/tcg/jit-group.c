@@ -192,6 +192,12 @@ static bool range_is_good(const Group *g, int64_t lo, int64_t hi)
     return hi - lo <= GROUP_RANGE;
 }
 
+/* The leader's address is made of its registers and the displacement to where the range begins. */
+static bool low_fits(const Insn *ea, int64_t lo)
+{
+    return jit_is_fixed(ea) || ea->disp + lo == (int32_t)(ea->disp + lo);
+}
+
 /* One that is not used, or else was used longest ago. */
 static unsigned group_to_reuse(const Scan *s)
 {
@@ -227,7 +233,7 @@ static bool group_join(Scan *s, Group *g, unsigned k, const Insn *ea)
     int64_t off = s->step[ea->base] + ea->disp - g->off;
     int64_t lo = MIN(lead->lo, off), hi = MAX(lead->hi, off + m->size);
 
-    if (!range_is_good(g, lo, hi)) {
+    if (!range_is_good(g, lo, hi) || !low_fits(&lead->ea, lo)) {
         return false;
     }
     lead->lo = (int32_t)lo;
