@@ -642,11 +642,11 @@ static void setup_done(void)
     qemu_log_flush();
     startup_files_keep();
     os_setup_post(&error_fatal);
-    rtcheck_start();
     if (!args.stopped) {
         vm_start(&error_fatal);
     }
     monitor_start(&error_fatal); /* now: as with QEMU, nobody is served before the guest runs */
+    rtcheck_start(); /* what this thread makes is made */
 }
 
 /* ---- The end ---- */
