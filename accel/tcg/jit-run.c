@@ -3,6 +3,7 @@
  * The way into and out of translated code: the jump cache, what translated code calls, and the common
  * code in between. The vCPU's own thread.
  */
+#include <glib.h>
 #include <string.h>
 #include "accel/tcg/icount.h"
 #include "accel/tcg/jit.h"
@@ -437,6 +438,7 @@ size_t jit_common_emit(Jit *j, const X86CPU *c)
     j->ring[0].begin = j->ring[0].fill = JIT_HEAD_ROOM;
     j->ring[0].end = j->ring[1].begin = j->ring[1].fill = ROUND_DOWN((uint32_t)(j->size / 5 * 2), 4096);
     j->ring[1].end = (uint32_t)j->size;
+    g_assert(e.p <= e.end);
     return (size_t)(e.p - j->rw);
 }
 

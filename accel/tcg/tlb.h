@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The per-vCPU TLB and the inline halves of guest memory access. Only the vCPU's own thread reads
- * or writes its TLB. Tags are page addresses or TLB_INVALID. A write tag is valid only if the PTE
+ * or writes its TLB. Tags are page addresses, tlb_tag_slow() or tlb_tag_none(). A write tag is valid only if the PTE
  * is dirty and the page is writable RAM; whether the page holds code is asked at each store
  * (code_map), see docs/devel/memory.md for why that needs no fence here.
  */
