@@ -422,7 +422,8 @@ static bool thread_create(QemuThread *t, void *(*fn)(void *), void *arg, bool to
     pthread_attr_destroy(&attr);
     if (err) {
         error_setg_errno(errp, err, "cannot make thread '%s' (limits: 'ulimit -u', 'ulimit -v', "
-                                    "pids.max of the cgroup)", t->name);
+                                    "pids.max of the cgroup%s)", t->name,
+                         touch || t->cls == THREAD_VCPU ? "; or give fewer CPUs, -smp" : "");
         return false;
     }
     event_word_wait(&start.done, INT64_MAX);

@@ -18,7 +18,7 @@ static size_t align_up(size_t n)
  * One mapping. A third of it is headers: then they and the records of blocks of usual length run out
  * together.
  */
-bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
+bool tcg_blocks_init(X86CPU *c, TcgEngine *g, uint64_t cache_size, Error **errp)
 {
     size_t headers = align_up(cache_size / 3);
     size_t hash = sizeof(TcgBlock *) << HASH_BITS;
@@ -30,9 +30,7 @@ bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp)
     g->map_size = headers + hash + jump + g->arena_size;
     g->map = tcg_map(g->map_size);
     if (!g->map) {
-        error_setg_errno(errp, errno, "cannot allocate %zu MiB for the decoded code of a CPU (give "
-                         "fewer, -smp, or raise the host's limit, 'ulimit -v')",
-                         (size_t)(g->map_size / MiB));
+        tcg_no_memory(c, "decoded code", g->map_size, errp);
         return false;
     }
     p = g->map;

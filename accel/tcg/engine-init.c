@@ -41,6 +41,14 @@ void tcg_unmap(void *p, size_t size)
     }
 }
 
+void tcg_no_memory(X86CPU *c, const char *what, size_t size, Error **errp)
+{
+    error_setg_errno(errp, errno, "cannot allocate %zu KiB for the %s of CPU %u (make its share "
+                     "smaller, -accel tcg,tb-size=, give fewer CPUs, -smp, or raise the host's "
+                     "limits, 'ulimit -v' and 'ulimit -f')", (size + 1023) / 1024, what,
+                     c->base.index);
+}
+
 bool tcg_engine_init(X86CPU *c, Error **errp)
 {
     TcgCpu *t = aligned_alloc(64, ROUND_UP(sizeof(TcgCpu), 64));
@@ -49,8 +57,7 @@ bool tcg_engine_init(X86CPU *c, Error **errp)
     if (!t || !g) {
         free(t);
         free(g);
-        error_setg_errno(errp, ENOMEM, "cannot allocate the interpreter of CPU %u",
-                         c->base.index);
+        tcg_no_memory(c, "interpreter", sizeof(TcgCpu) + sizeof(TcgEngine), errp);
         return false;
     }
     memset(t, 0, sizeof(*t));
@@ -58,7 +65,7 @@ bool tcg_engine_init(X86CPU *c, Error **errp)
     t->engine = g;
     c->tcg = t;
     tcg_decode_init(c, g);
-    if (!tcg_blocks_init(g, tcg_block_cache_size, errp)) {
+    if (!tcg_blocks_init(c, g, tcg_block_cache_size, errp)) {
         goto fail;
     }
     if (!tcg_mmu_init(c, errp)) {

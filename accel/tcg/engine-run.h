@@ -15,7 +15,9 @@ extern _Atomic uint64_t tcg_block_cache_size;
  */
 void *tcg_map(size_t size);
 void tcg_unmap(void *p, size_t size); /* p may be NULL */
-/* Is it? */
+/* "cannot allocate <size> KiB for the <what> of CPU N", with errno and the remedies. */
+void tcg_no_memory(X86CPU *c, const char *what, size_t size, Error **errp);
+/* Is memory touched at once? */
 bool tcg_touch_early(void);
 /* Makes c->tcg with its block cache, MMU, system and SIMD parts; allocates. */
 bool tcg_engine_init(X86CPU *c, Error **errp);

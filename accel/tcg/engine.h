@@ -98,7 +98,7 @@ typedef struct TcgEngine {
 } TcgEngine;
 
 /* blocks.c. Both on the vCPU's thread. */
-bool tcg_blocks_init(TcgEngine *g, uint64_t cache_size, Error **errp);
+bool tcg_blocks_init(X86CPU *c, TcgEngine *g, uint64_t cache_size, Error **errp);
 void tcg_blocks_fini(TcgEngine *g);
 uint64_t tcg_blocks_bytes(uint64_t cache_size); /* what it maps */
 /* The block at c->rip for this mode key: found, re-validated or decoded. Raises what the fetch

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "accel/accel.h"
+#include "accel/tcg/engine-run.h"
 #include "accel/tcg/icount.h"
 #include "event/event.h"
 
@@ -50,7 +51,7 @@ bool tcg_count_init(X86CPU *c, Error **errp)
     }
     t->count = calloc(1, sizeof(*t->count));
     if (!t->count) {
-        error_setg_errno(errp, ENOMEM, "cannot allocate the instruction counter");
+        tcg_no_memory(c, "instruction counter", sizeof(*t->count), errp);
         return false;
     }
     t->counting = true;

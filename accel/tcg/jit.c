@@ -273,7 +273,7 @@ bool jit_sigfpe(void *ucontext)
 
 /* ---- Life ---- */
 
-static bool cache_map(Jit *j, Error **errp)
+static bool cache_map(X86CPU *c, Jit *j, Error **errp)
 {
     int fd = memfd_create("translated-code", MFD_CLOEXEC);
     bool ok = false;
@@ -285,9 +285,7 @@ static bool cache_map(Jit *j, Error **errp)
         ok = j->rw != MAP_FAILED && j->rx != MAP_FAILED;
     }
     if (!ok) {
-        error_setg_errno(errp, errno, "cannot map %zu MiB for the translated code of a CPU (make it "
-                         "smaller, -accel tcg,tb-size=, give fewer CPUs, -smp, or raise the host's "
-                         "limits, 'ulimit -v' and 'ulimit -f')", j->size / (size_t)MiB);
+        tcg_no_memory(c, "translated code", j->size, errp);
     }
     if (fd >= 0) {
         close(fd);
@@ -316,7 +314,7 @@ bool jit_init(X86CPU *c, Error **errp)
     }
     j = tcg_map(sizeof(*j));
     if (!j) {
-        error_setg_errno(errp, errno, "cannot allocate the translator of CPU %u", c->base.index);
+        tcg_no_memory(c, "translator", sizeof(*j), errp);
         return false;
     }
     j->size = tcg_jit_cache_size;
@@ -325,9 +323,10 @@ bool jit_init(X86CPU *c, Error **errp)
     c->tcg->jit = j;
     j->block = tcg_map(sizeof(JitBlock) * j->blocks);
     j->jump = tcg_map(sizeof(JitJump) << JIT_JUMP_BITS);
-    if (!j->block || !j->jump || !cache_map(j, errp)) {
+    if (!j->block || !j->jump || !cache_map(c, j, errp)) {
         if (!j->block || !j->jump) {
-            error_setg_errno(errp, errno, "cannot allocate the translator of CPU %u", c->base.index);
+            tcg_no_memory(c, "translated blocks' records", sizeof(JitBlock) * j->blocks,
+                          errp);
         }
         jit_fini(c);
         return false;

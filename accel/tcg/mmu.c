@@ -424,7 +424,7 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     m->tables = tcg_map(tables_size(m));
     none = table_of_nothing();
     if (!m->ctx || !m->tables || !none) {
-        error_setg_errno(errp, errno, "cannot allocate the TLB of CPU %u", c->base.index);
+        tcg_no_memory(c, "TLB", tables_size(m) + sizeof(MmuContext) * m->nctx, errp);
         mmu_free(m);
         return false;
     }

@@ -384,16 +384,16 @@ static bool arena_new(struct TcgSimd *s)
 bool tcg_simd_init(X86CPU *c, Error **errp)
 {
     struct TcgSimd *s;
-    if (posix_memalign((void **)&s, 64, sizeof(*s))) {
-        error_setg(errp, "out of memory for the vector unit's stub table");
+    errno = posix_memalign((void **)&s, 64, sizeof(*s));
+    if (errno) {
+        tcg_no_memory(c, "vector unit", sizeof(*s), errp);
         return false;
     }
     memset(s, 0, sizeof(*s));
     s->rw = s->rx = MAP_FAILED;
     c->tcg->simd = s;
     if (!arena_new(s) || !install_sigfpe()) {
-        error_setg(errp, "cannot map %zu bytes of executable memory: %s", ARENA_SIZE,
-                   strerror(errno));
+        tcg_no_memory(c, "vector unit's code", ARENA_SIZE, errp);
         tcg_simd_fini(c);
         return false;
     }

@@ -4,6 +4,7 @@
  * work around each instruction (SDM 3B 17.2, 17.3).
  */
 #include <stdlib.h>
+#include "accel/tcg/engine-run.h"
 #include "accel/tcg/sys.h"
 #include "target/i386/cpuid.h"
 
@@ -234,7 +235,7 @@ bool tcg_sys_init(X86CPU *c, Error **errp)
 {
     c->tcg->sys = calloc(1, sizeof(*c->tcg->sys));
     if (!c->tcg->sys) {
-        error_setg(errp, "CPU %u: out of memory", c->base.index);
+        tcg_no_memory(c, "system registers", sizeof(*c->tcg->sys), errp);
     }
     return c->tcg->sys != NULL;
 }
