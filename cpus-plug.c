@@ -89,6 +89,7 @@ static _Atomic uint64_t report[MAX_CPUS]; /* the last one: source, status */
 static EventPost eject_post;
 static void (*report_ost)(unsigned index, const char *id, uint32_t source, uint32_t status);
 static void (*report_gone)(const char *id, const char *path);
+static void (*report_change)(unsigned index, bool there);
 
 /* On the vCPU that says it: the control thread does the rest. */
 static void note(_Atomic uint64_t *set, unsigned index)
@@ -143,6 +144,9 @@ static void eject_one(unsigned index)
     path = cpu_qom_path(index);
     id = g_steal_pointer(&added[index].id);
     added[index].plugged = false;
+    if (report_change) {
+        report_change(index, false);
+    }
     if (report_gone) {
         report_gone(id, path);
     }
@@ -165,6 +169,11 @@ static void eject_run(void *opaque)
 void cpu_device_on_gone(void (*fn)(const char *id, const char *path))
 {
     report_gone = fn;
+}
+
+void cpu_device_on_change(void (*fn)(unsigned index, bool there))
+{
+    report_change = fn;
 }
 
 void cpu_device_on_report(void (*fn)(unsigned index, const char *id, uint32_t source, uint32_t status))
@@ -399,6 +408,9 @@ bool cpu_device_add(QemuOpts *opts, bool hot, Error **errp)
         machine_cpu_ost = ost_report;
     }
     name_cpu(index, id);
+    if (report_change) {
+        report_change(index, true); /* now: what it warns of may come once the guest has it */
+    }
     runstate_hold();
     cpu_plug_end(cpu);
     current_machine->cpu_plugged(index, hot);

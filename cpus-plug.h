@@ -34,6 +34,11 @@ bool cpu_device_add(struct QemuOpts *opts, bool hot, Error **errp);
  */
 bool cpu_device_del(unsigned index, Error **errp);
 void cpu_device_on_gone(void (*fn)(const char *id, const char *path));
+/*
+ * Start-up, before vCPUs are added. The function is called for each that was made and that the guest is about
+ * to find (there), and for each that is gone; on the control thread, or at start-up.
+ */
+void cpu_device_on_change(void (*fn)(unsigned index, bool there));
 /* The same way: what the guest reported of a place, and the id (or NULL) of the vCPU in it. */
 void cpu_device_on_report(void (*fn)(unsigned index, const char *id, uint32_t source, uint32_t status));
 /* -device TYPE,help */

@@ -31,17 +31,14 @@
 #include "qemu/os.h"
 #include "qemu/runstate.h"
 #include "qemu/user-object.h"
-#include "realtime/host-check.h"
 #include "realtime/latency.h"
-#include "realtime/options.h"
 #include "realtime/profile.h"
 #include "target/i386/cpu.h"
+#include "realtime-setup.h"
 #include "vl.h"
 
 #define MAX_SERIAL 4
 #define MAX_RAM    (1 * TiB)
-/* What the process maps besides guest RAM and vCPUs: ROM, stacks, libraries. */
-#define HEADROOM (64 * MiB)
 
 /* What the options without a group of their own said. Strings are argv's. */
 static struct {
@@ -54,8 +51,6 @@ static struct {
 
 static MachineOpts machine_opts;
 static NameOpts name_opts;
-static RealtimeOptions realtime_options;
-static RealtimeCpus realtime_cpus;
 static QemuThread main_thread;
 
 /* ---- The command line ---- */
@@ -308,6 +303,12 @@ static void configure_machine(void)
     only_with("-qtest-log", args.qtest_log, "-qtest", args.qtest);
 }
 
+/* NULL: the machine has no CPUs. */
+static const char *cpu_model(void)
+{
+    return args.cpu ? args.cpu : current_machine->default_cpu;
+}
+
 /* ---- Host ---- */
 
 static void on_signal(void)
@@ -315,50 +316,22 @@ static void on_signal(void)
     qemu_system_shutdown_request(SHUTDOWN_CAUSE_HOST_SIGNAL);
 }
 
-static void warn_line(void *opaque, const char *text)
-{
-    warn_report("%s", text);
-}
-
 /* -realtime check: prints what of this host is in the way. */
 static QEMU_NORETURN void check_host(void)
 {
-    bool ok = realtime_host_check_print(stdout);
+    bool ok = realtime_setup_check();
 
     error_loc_push("-realtime", "check");
     cmdline_exit_printed(ok ? 0 : 1);
 }
 
-/* What the process will still map. */
-static uint64_t memory_to_come(void)
-{
-    unsigned vcpus = machine_config.smp.cpus;
-
-    return machine_config.ram_size + HEADROOM + vcpus * accel_vcpu_bytes(args.enable_kvm, vcpus);
-}
-
 static void setup_realtime(void)
 {
-    RealtimeConfig *cfg = &realtime_options.config;
-
-    realtime_cpus_read(&realtime_cpus, machine_config.smp.maxcpus);
-    realtime_options_parse(&realtime_cpus, &realtime_options, &error_fatal);
-    realtime_host_check_configure_for(&realtime_options, memory_to_come());
-    if (realtime_options.check) {
+    realtime_setup_parse(args.enable_kvm, cpu_model());
+    if (realtime_setup_wants_check()) {
         check_host();
     }
-    cfg->mem_merge_wanted = machine_opts.mem_merge;
     machine_config.ram_merge = machine_opts.mem_merge;
-    accel_cpu_pm = realtime_options.cpu_pm;
-}
-
-/* What will hang comes last. */
-static void realtime_warnings(void)
-{
-    if (realtime_options.config.enabled) {
-        realtime_host_check_warnings(warn_line, NULL);
-    }
-    realtime_options_warnings(&realtime_cpus, &realtime_options, warn_line, NULL);
 }
 
 static void setup_process(void)
@@ -372,12 +345,7 @@ static void setup_process(void)
         os_daemonize(&error_fatal);
         chardev_forbid_stdio("-daemonize");
     }
-    os_prioritize(&realtime_options.config, memory_to_come(), &error_fatal);
-    realtime_warnings();
-    latency_init();
-    latency_report_by_event();
-    realtime_profiles_init(realtime_options.profiles, realtime_options.config.profile_count);
-    latency_set_bound(realtime_latency_warn_us());
+    realtime_setup_process(machine_opts.mem_merge);
     if (!qemu_thread_adopt_self(&main_thread, "main", THREAD_EVENT, &error_fatal)) {
         exit(1);
     }
@@ -612,7 +580,7 @@ static void setup_loops(void)
 
 static void setup_machine(void)
 {
-    const char *model = args.cpu ? args.cpu : current_machine->default_cpu;
+    const char *model = cpu_model();
 
     os_startup_step("making the machine");
     each_use("global", device_add_global);

@@ -112,6 +112,11 @@ static const HmpCommand *find_command(const char *line, const char **args)
     return best;
 }
 
+static void show_report(void *opaque, const char *text)
+{
+    monitor_printf(opaque, "%s\n", text);
+}
+
 void hmp_execute(Monitor *mon, const char *line)
 {
     const HmpCommand *c;
@@ -121,7 +126,9 @@ void hmp_execute(Monitor *mon, const char *line)
     if (*copy && *copy != '#') {
         c = find_command(copy, &args);
         if (c) {
+            error_report_to(show_report, mon); /* warnings of what the command does */
             c->fn(mon, args);
+            error_report_to(NULL, NULL);
         } else {
             hmp_unknown(mon, copy, "help");
         }

@@ -83,13 +83,25 @@ static void check_clocksource(HostCheckRun *r)
 
 /* ---- Placement ---- */
 
+/* See the warning of the same, realtime/profile-opts.c. */
+static void too_many_vcpus(HostCheckRun *r, const char *want)
+{
+    hc_bad(r, r->p->fifo ? HOST_CHECK_FAIL : HOST_CHECK_WARN, want,
+           r->p->fifo ? "policy=rr, a host CPU for each (vcpu-affinity=), or fewer CPUs (-smp, device_del)"
+                      : "fewer CPUs (-smp, device_del), or a host CPU for each (vcpu-affinity=)",
+           "%u realtime vCPUs share %u host CPUs under policy=%s", r->p->vcpus, r->p->places,
+           r->p->fifo ? "fifo" : "rr");
+}
+
 static void check_affinity(HostCheckRun *r)
 {
     static const char want[] = "vCPUs and event threads on host CPUs of their own";
     HostCpus offline = hc_cpus_minus(&r->rt, &r->online);
     unsigned online = qemu_cpu_set_count(&r->online);
 
-    if (!r->pinned) {
+    if (r->p->vcpus > r->p->places && (!r->pinned || !qemu_cpu_set_count(&offline))) {
+        too_many_vcpus(r, want);
+    } else if (!r->pinned) {
         hc_bad(r, HOST_CHECK_WARN, want,
                "-realtime ...,vcpu-affinity=CPUS,event-affinity=CPUS (CPUs that isolcpus= names)",
                "not given: the kernel may move threads between all %u CPUs", online);

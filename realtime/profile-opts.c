@@ -18,12 +18,13 @@
 /* Ten seconds: longer is no bound. */
 #define LATENCY_WARN_MAX_US 10000000
 
-void realtime_cpus_read(RealtimeCpus *cpus, unsigned vcpus)
+void realtime_cpus_read(RealtimeCpus *cpus, unsigned vcpus, unsigned present)
 {
     QemuSched s;
 
     memset(cpus, 0, sizeof(*cpus));
     cpus->vcpus = vcpus;
+    cpu_set_first(&cpus->present, present);
     if (qemu_thread_get_sched(0, &s) == 0) {
         cpus->allowed = s.affinity;
     }
@@ -298,26 +299,69 @@ static bool parse_set(QemuOpts *opts, void *opaque, Error **errp)
            refuse_without_maxprio(opts, errp);
 }
 
-/* How many host CPUs the realtime vCPUs of p can fill. */
-static unsigned host_cpus_filled(const QemuRealtimeProfile *p)
+static bool is_there(const RealtimeCpus *cpus, const QemuRealtimeProfile *p, unsigned vcpu)
 {
-    QemuCpuSet filled = { 0 };
-    unsigned unpinned = 0;
+    return qemu_cpu_set_has(&p->vcpus, vcpu) && qemu_cpu_set_has(&cpus->present, vcpu);
+}
 
+unsigned realtime_profile_places(const RealtimeCpus *cpus, const QemuRealtimeProfile *p, unsigned *vcpus)
+{
+    QemuCpuSet places = { 0 };
+
+    *vcpus = 0;
     for (unsigned i = 0; i < QEMU_VCPUS_MAX; i++) {
-        if (qemu_cpu_set_has(&p->vcpus, i)) {
-            if (p->vcpu_cpu[i] >= 0) {
-                qemu_cpu_set_add(&filled, (unsigned)p->vcpu_cpu[i]);
-            } else {
-                unpinned++;
-            }
+        if (!is_there(cpus, p, i)) {
+            continue;
+        }
+        ++*vcpus;
+        if (p->vcpu_cpu[i] >= 0) {
+            qemu_cpu_set_add(&places, (unsigned)p->vcpu_cpu[i]);
+            continue;
+        }
+        for (size_t w = 0; w < ARRAY_SIZE(places.bits); w++) {
+            places.bits[w] |= cpus->allowed.bits[w];
         }
     }
-    return qemu_cpu_set_count(&filled) + unpinned;
+    return qemu_cpu_set_count(&places);
+}
+
+static bool has_unpinned_vcpu(const QemuRealtimeProfile *p)
+{
+    for (unsigned i = 0; i < QEMU_VCPUS_MAX; i++) {
+        if (qemu_cpu_set_has(&p->vcpus, i) && p->vcpu_cpu[i] < 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* How many host CPUs the realtime vCPUs of p can fill. */
+static unsigned host_cpus_filled(const RealtimeCpus *cpus, const QemuRealtimeProfile *p)
+{
+    unsigned vcpus, places = realtime_profile_places(cpus, p, &vcpus);
+
+    return has_unpinned_vcpu(p) ? vcpus : places;
 }
 
 /* What the host must permit is decided by the highest priority of all profiles. */
-static void sum_up(RealtimeOptions *o)
+void realtime_options_count(const RealtimeCpus *cpus, RealtimeOptions *o)
+{
+    RealtimeConfig *cfg = &o->config;
+    int highest = 0;
+
+    for (unsigned i = 0; i < cfg->profile_count; i++) {
+        const QemuRealtimeProfile *p = &o->profiles[i];
+
+        if (p->realtime && p->max_priority > highest) {
+            cfg->enabled = true;
+            cfg->policy = p->policy;
+            cfg->max_priority = highest = p->max_priority;
+            cfg->vcpus = host_cpus_filled(cpus, p);
+        }
+    }
+}
+
+static void sum_up(const RealtimeCpus *cpus, RealtimeOptions *o)
 {
     RealtimeConfig *cfg = &o->config;
     bool affinity = false;
@@ -330,16 +374,11 @@ static void sum_up(RealtimeOptions *o)
         for (unsigned v = 0; v < QEMU_VCPUS_MAX; v++) {
             affinity |= p->vcpu_cpu[v] >= 0;
         }
-        if (p->realtime && p->max_priority > cfg->max_priority) {
-            cfg->enabled = true;
-            cfg->policy = p->policy;
-            cfg->max_priority = p->max_priority;
-            cfg->vcpus = host_cpus_filled(p);
-        }
     }
     for (unsigned i = 0; i < cfg->profile_count; i++) {
         o->profiles[i].affinity = affinity;
     }
+    realtime_options_count(cpus, o);
 }
 
 bool realtime_options_parse(const RealtimeCpus *cpus, RealtimeOptions *o, Error **errp)
@@ -362,7 +401,7 @@ bool realtime_options_parse(const RealtimeCpus *cpus, RealtimeOptions *o, Error 
     }
     o->config.mem_lock = MAX(o->config.mem_lock, lock); /* if either asks, it is done */
     o->cpu_pm = qemu_opt_get_bool(overcommit, "cpu-pm", false);
-    sum_up(o);
+    sum_up(cpus, o);
     return true;
 }
 
@@ -393,46 +432,60 @@ static void warn(const Warner *w, const char *fmt, ...)
     "one that spins never gives way to the other; use policy=rr, a host CPU for each "             \
     "(vcpu-affinity=), or fewer CPUs (-smp)"
 
-/* Under SCHED_FIFO the one that spins keeps the other from running for good. */
-static void warn_shared_cpu(const Warner *w, const RealtimeCpus *cpus)
+#define GET_LITTLE                                                                                 \
+    ": they take turns, and while they are busy the host and all that is not realtime, monitors "  \
+    "too, get only what the host's limit on realtime threads leaves; use fewer CPUs (-smp), or "   \
+    "leave the host a CPU (vcpu-affinity=)"
+
+/* The first vCPU that vCPU i is to share its host CPU with; -1: none. */
+static int shares_with(const RealtimeCpus *cpus, const QemuRealtimeProfile *p, unsigned i)
 {
-    int owner[QEMU_CPU_SET_MAX];
-    unsigned unpinned = 0, places = qemu_cpu_set_count(&cpus->allowed);
-
-    memset(owner, 0xff, sizeof(owner));
-    for (unsigned i = 0; i < QEMU_VCPUS_MAX; i++) {
-        int cpu = w->p->vcpu_cpu[i];
-
-        if (!qemu_cpu_set_has(&w->p->vcpus, i)) {
-            continue;
-        }
-        if (cpu < 0) {
-            unpinned++;
-        } else if (owner[cpu] >= 0) {
-            warn(w,
-                 "vCPUs %d and %u share host CPU %d under policy=fifo" WILL_HANG,
-                 owner[cpu], i, cpu);
-            return;
-        } else {
-            owner[cpu] = (int)i;
+    for (unsigned n = 0; p->vcpu_cpu[i] >= 0 && n < QEMU_VCPUS_MAX; n++) {
+        if (n != i && is_there(cpus, p, n) && p->vcpu_cpu[n] == p->vcpu_cpu[i]) {
+            return (int)n;
         }
     }
-    if (unpinned > places) {
+    return -1;
+}
+
+/* Warns of vCPU i, if it shares the host CPU that it is pinned to. */
+static bool warn_shared_place(const Warner *w, const RealtimeCpus *cpus, unsigned i)
+{
+    int other = is_there(cpus, w->p, i) ? shares_with(cpus, w->p, i) : -1;
+
+    if (other >= 0) {
         warn(w,
-             "%u vCPUs share %u host CPUs under policy=fifo" WILL_HANG,
-             unpinned, places);
+             "vCPUs %d and %d share host CPU %d under policy=fifo" WILL_HANG,
+             MIN(other, (int)i), MAX(other, (int)i), w->p->vcpu_cpu[i]);
+    }
+    return other >= 0;
+}
+
+/*
+ * Under SCHED_FIFO the one that spins keeps the other from running for good; with SCHED_RR it is the rest
+ * of the host that does not run. added: the vCPU it is about; -1: all.
+ */
+static void warn_shared(const Warner *w, const RealtimeCpus *cpus, int added)
+{
+    unsigned vcpus, places = realtime_profile_places(cpus, w->p, &vcpus);
+    bool fifo = w->p->policy == SCHED_FIFO;
+
+    if (!w->p->realtime || vcpus <= places || (added >= 0 && !is_there(cpus, w->p, (unsigned)added))) {
+        return;
+    }
+    if (!has_unpinned_vcpu(w->p)) {
+        bool told = !fifo; /* they were told to share, and leave the host its other CPUs */
+
+        for (unsigned i = 0; !told && i < QEMU_VCPUS_MAX; i++) {
+            told = (added < 0 || (unsigned)added == i) && warn_shared_place(w, cpus, i);
+        }
+    } else if (fifo) {
+        warn(w, "%u vCPUs share %u host CPUs under policy=fifo" WILL_HANG, vcpus, places);
+    } else {
+        warn(w, "%u vCPUs share %u host CPUs under policy=rr" GET_LITTLE, vcpus, places);
     }
 }
 
-static bool has_unpinned(const QemuRealtimeProfile *p)
-{
-    for (unsigned i = 0; i < QEMU_VCPUS_MAX; i++) {
-        if (qemu_cpu_set_has(&p->vcpus, i) && p->vcpu_cpu[i] < 0) {
-            return true;
-        }
-    }
-    return !p->event_pinned;
-}
 
 /* The host does not balance load among isolated CPUs: a thread stays on the first it ran on. */
 static void warn_isolated_set(const Warner *w, const RealtimeCpus *cpus, const QemuCpuSet *set,
@@ -457,7 +510,7 @@ static void warn_isolated(const Warner *w, const RealtimeCpus *cpus)
     if (w->p->event_pinned) {
         warn_isolated_set(w, cpus, &w->p->event_affinity, "event-affinity holds");
     }
-    if (w->p->realtime && has_unpinned(w->p) &&
+    if (w->p->realtime && (has_unpinned_vcpu(w->p) || !w->p->event_pinned) &&
         qemu_cpu_set_within(&cpus->allowed, &cpus->isolated)) {
         warn_isolated_set(w, cpus, &cpus->allowed, "its threads without affinity may use");
     }
@@ -473,9 +526,19 @@ void realtime_options_warnings(const RealtimeCpus *cpus, const RealtimeOptions *
 
             if (pass == 0) {
                 warn_isolated(&w, cpus);
-            } else if (w.p->realtime && w.p->policy == SCHED_FIFO) {
-                warn_shared_cpu(&w, cpus);
+            } else {
+                warn_shared(&w, cpus, -1);
             }
         }
+    }
+}
+
+void realtime_options_warn_added(const RealtimeCpus *cpus, const RealtimeOptions *o, unsigned added,
+                                 void (*fn)(void *opaque, const char *text), void *opaque)
+{
+    for (unsigned i = 0; i < o->config.profile_count; i++) {
+        Warner w = { &o->profiles[i], fn, opaque };
+
+        warn_shared(&w, cpus, (int)added);
     }
 }

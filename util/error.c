@@ -296,6 +296,16 @@ static void append_loc(GString *line, const ErrorLoc *loc)
     g_string_append(line, ": ");
 }
 
+/* Whoever is served on this thread now. */
+static __thread void (*listener)(void *opaque, const char *text);
+static __thread void *listener_opaque;
+
+void error_report_to(void (*fn)(void *opaque, const char *text), void *opaque)
+{
+    listener = fn;
+    listener_opaque = opaque;
+}
+
 static void report(const char *severity, const char *hint, const char *fmt, va_list ap)
     QEMU_PRINTF(3, 0);
 static void report(const char *severity, const char *hint, const char *fmt, va_list ap)
@@ -329,6 +339,9 @@ static void report(const char *severity, const char *hint, const char *fmt, va_l
     append_text(line, rest);
     one_line(line, start);
     g_free(text);
+    if (listener) {
+        listener(listener_opaque, line->str + start);
+    }
     g_string_append_c(line, '\n');
     if (hint && *hint) {
         g_string_append(line, hint);

@@ -211,6 +211,24 @@ static void warn_kthreads(const HostLimits *h, int n, const Warner *w)
     g_string_free(list, TRUE);
 }
 
+static void warn_covered(unsigned host_cpus, const RealtimeConfig *cfg, const Warner *w)
+{
+    if (cfg->policy == SCHED_FIFO && host_cpus && cfg->vcpus >= host_cpus) {
+        warn(w,
+             "%u realtime CPUs with policy=fifo cover all %u host CPUs: a busy guest can make the "
+             "host UNREACHABLE; use fewer CPUs, or keep a way in with a higher priority",
+             cfg->vcpus, host_cpus);
+    }
+}
+
+void host_limits_warn_covered(unsigned host_cpus, const RealtimeConfig *cfg,
+                              void (*fn)(void *opaque, const char *text), void *opaque)
+{
+    Warner w = { fn, opaque };
+
+    warn_covered(host_cpus, cfg, &w);
+}
+
 static void warn_policy(const HostLimits *h, const RealtimeConfig *cfg, const Warner *w)
 {
     if (h->global_rt_runtime_us >= 0) {
@@ -226,12 +244,7 @@ static void warn_policy(const HostLimits *h, const RealtimeConfig *cfg, const Wa
              h->rttime_soft);
     }
     warn_kthreads(h, cfg->max_priority, w);
-    if (cfg->policy == SCHED_FIFO && h->cpus && cfg->vcpus >= h->cpus) {
-        warn(w,
-             "%u realtime CPUs with policy=fifo cover all %u host CPUs: a busy guest can make the "
-             "host UNREACHABLE; use fewer CPUs, or keep a way in with a higher priority",
-             cfg->vcpus, h->cpus);
-    }
+    warn_covered(h->cpus, cfg, w);
 }
 
 void host_limits_warnings(const HostLimits *h, const RealtimeConfig *cfg, uint64_t bytes_needed,

@@ -59,6 +59,12 @@ void info_report(const char *fmt, ...) QEMU_PRINTF(1, 2);
 void error_report_err(Error *err);
 void warn_report_err(Error *err);
 
+/*
+ * What this thread reports from now on goes to fn too, as one line without the program's name: to an
+ * operator who is not at stderr. NULL ends it. HELPER_ONLY.
+ */
+void error_report_to(void (*fn)(void *opaque, const char *text), void *opaque);
+
 /* The option being handled, for error_report(): "-smp 0: ". Nests. opt and val are borrowed. */
 void error_loc_push(const char *opt, const char *val);
 void error_loc_pop(void);

@@ -58,6 +58,10 @@ bool host_limits_check_memory(const HostLimits *h, const RealtimeConfig *cfg, ui
 void host_limits_warnings(const HostLimits *h, const RealtimeConfig *cfg, uint64_t bytes_needed,
                           void (*warn)(void *opaque, const char *text), void *opaque);
 
+/* Of these the one about the number of realtime vCPUs, cfg->vcpus, on so many host CPUs. HELPER_ONLY. */
+void host_limits_warn_covered(unsigned host_cpus, const RealtimeConfig *cfg,
+                              void (*warn)(void *opaque, const char *text), void *opaque);
+
 /*
  * Has the processor that the text of /proc/cpuinfo describes extensions for virtual machines (vmx,
  * svm)? NULL, or a text without flags: unknown, true. HELPER_ONLY.

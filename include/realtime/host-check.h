@@ -32,7 +32,9 @@ typedef struct HostCheckParams {
     MemLock mem_lock;
     uint64_t bytes_needed; /* memory to be locked or used by the guest; 0: unknown */
     const char *cpus;      /* host CPUs of the realtime threads: "2-3,5"; NULL: not pinned */
-    unsigned vcpus;        /* realtime vCPUs; 0: unknown */
+    unsigned vcpus;        /* realtime vCPUs that are there; 0: unknown */
+    unsigned places;       /* host CPUs that they may run on */
+    bool fifo;             /* and their policy is SCHED_FIFO */
     bool holds_dma_latency; /* /dev/cpu_dma_latency is held at 0 while realtime, if permitted */
 } HostCheckParams;
 
@@ -57,11 +59,14 @@ void host_check_print_json(const HostCheck *c, FILE *f);
  */
 void realtime_host_check_configure(const HostCheckParams *p);
 /*
- * The same from the options: the most demanding profile, all host CPUs that any of them pins to, and
- * bytes of memory to come. What o says must outlive it.
+ * The same from the options: the most demanding profile, all host CPUs that any of them pins to, the
+ * vCPUs that are there, and bytes of memory in the end. What o says must outlive it. Again whenever
+ * vCPUs have come or gone.
  */
 struct RealtimeOptions;
-void realtime_host_check_configure_for(const struct RealtimeOptions *o, uint64_t bytes_needed);
+struct RealtimeCpus;
+void realtime_host_check_configure_for(const struct RealtimeOptions *o, const struct RealtimeCpus *cpus,
+                                       uint64_t bytes_needed);
 /* `-realtime check`: prints the table. Returns false if any line fails (exit status 1). */
 bool realtime_host_check_print(FILE *f);
 bool realtime_host_check_print_json(FILE *f);

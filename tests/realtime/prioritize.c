@@ -103,7 +103,7 @@ int main(int argc, char **argv)
         opts_parse_smp(qemu_find_opts_singleton("smp-opts"), 255, "test", &smp, &err) &&
         opts_parse_memory(qemu_find_opts_singleton("memory"), MiB, UINT64_MAX / 2, &bytes, &err);
     if (ok) {
-        realtime_cpus_read(&cpus, smp.maxcpus);
+        realtime_cpus_read(&cpus, smp.maxcpus, smp.cpus);
         ok = realtime_options_parse(&cpus, &options, &err) &&
              os_prioritize(&options.config, bytes, &err);
     }

@@ -51,7 +51,7 @@ static void host_end(void)
 
 /* Four CPUs, on 2 and 3 of which the realtime threads run. */
 static const HostCheckParams pinned = { .max_priority = 50, .mem_lock = MEM_LOCK_ON,
-                                        .bytes_needed = 1 << 30, .cpus = "2-3", .vcpus = 1,
+                                        .bytes_needed = 1 << 30, .cpus = "2-3", .vcpus = 1, .places = 1,
                                         .holds_dma_latency = true };
 static const HostCheckParams loose = { .max_priority = 50, .mem_lock = MEM_LOCK_OFF };
 
@@ -362,6 +362,25 @@ static void test_rt_kernel_threads(void)
     host_end();
 }
 
+/* Those that are there, on the CPUs that they may run on. */
+static void test_more_vcpus_than_places(void)
+{
+    HostCheckParams p = pinned;
+
+    host_begin();
+    put(CPU "online", "0-3\n");
+    p.vcpus = p.places = 2;
+    p.fifo = true;
+    expect(&p, "affinity", OK, "2-3");
+    p.vcpus = 3;
+    expect(&p, "affinity", FAIL, "3 realtime vCPUs share 2 host CPUs under policy=fifo");
+    p.fifo = false;
+    expect(&p, "affinity", WARN, "under policy=rr");
+    put(CPU "online", "0-2\n");
+    expect(&p, "affinity", FAIL, "CPUs 3 of 2-3 are not online");
+    host_end();
+}
+
 /* A user's program that took the name of a kernel thread is none. */
 static void test_fake_kernel_thread(void)
 {
@@ -505,6 +524,7 @@ int main(int argc, char **argv)
     g_test_add_func("/host-check/not-pinned", test_not_pinned);
     g_test_add_func("/host-check/rt-kernel-threads", test_rt_kernel_threads);
     g_test_add_func("/host-check/fake-kernel-thread", test_fake_kernel_thread);
+    g_test_add_func("/host-check/more-vcpus-than-places", test_more_vcpus_than_places);
     g_test_add_func("/host-check/user-namespace", test_user_namespace);
     g_test_add_func("/host-check/cgroup-v1", test_cgroup_v1);
     g_test_add_func("/host-check/cgroup-v2", test_cgroup_v2);

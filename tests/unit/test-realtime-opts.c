@@ -18,6 +18,7 @@ static void host(unsigned vcpus, unsigned online, unsigned isolated_from)
 {
     memset(&cpus, 0, sizeof(cpus));
     cpus.vcpus = vcpus;
+    cpu_set_first(&cpus.present, vcpus);
     cpu_set_first(&cpus.online, online);
     cpus.allowed = cpus.online;
     for (unsigned i = isolated_from; i < online; i++) {
@@ -462,7 +463,7 @@ static void test_warnings(void)
     host(4, 2, 2);
     expect_warning("maxprio=5,policy=fifo", "4 vCPUs share 2 host CPUs under policy=fifo");
     expect_warning("maxprio=5,policy=fifo", "will hang");
-    expect_warning("maxprio=5,policy=rr", NULL);
+    expect_warning("maxprio=5,policy=rr", "4 vCPUs share 2 host CPUs under policy=rr: they take turns");
     g_assert_cmpuint(o.config.vcpus, ==, 4);
     expect_warning("maxprio=5,policy=rr,vcpu-affinity=1,1,1,1", NULL);
     g_assert_cmpuint(o.config.vcpus, ==, 1); /* what they can fill is one host CPU */
@@ -477,6 +478,57 @@ static void test_warnings(void)
     qemu_cpu_set_add(&cpus.allowed, 6);
     expect_warning("maxprio=5", "threads without affinity may use host CPUs 5-6");
     expect_warning("maxprio=5,vcpu-affinity=4-7,event-affinity=5", NULL);
+    host(4, 8, 8);
+}
+
+/* vCPUs that can come later count when they come. n: that many are there; part: as above. */
+static void expect_when_added(unsigned n, unsigned added, const char *part)
+{
+    GString *s = g_string_new(NULL);
+
+    cpu_set_first(&cpus.present, n);
+    realtime_options_count(&cpus, &o);
+    realtime_options_warn_added(&cpus, &o, added, add_line, s);
+    if (part ? !strstr(s->str, part) : s->len) {
+        g_error("%u with %u warned: %s", n, added, s->str);
+    }
+    g_string_free(s, TRUE);
+}
+
+static void test_added(void)
+{
+    host(4, 2, 2);
+    cpu_set_first(&cpus.present, 2);
+    expect_warning("maxprio=5,policy=fifo", NULL);
+    g_assert_cmpuint(o.config.vcpus, ==, 2);
+    expect_when_added(3, 2, "3 vCPUs share 2 host CPUs under policy=fifo: a guest whose CPUs wait");
+    g_assert_cmpuint(o.config.vcpus, ==, 3);
+    expect_when_added(4, 3, "4 vCPUs share 2 host CPUs under policy=fifo");
+    expect_when_added(2, 1, NULL); /* two went meanwhile */
+    g_assert_cmpuint(o.config.vcpus, ==, 2);
+    cpu_set_first(&cpus.present, 2);
+    expect_warning("maxprio=5,policy=rr", NULL);
+    expect_when_added(3, 2, "3 vCPUs share 2 host CPUs under policy=rr: they take turns");
+    /* One that the profile does not choose changes nothing. */
+    expect_warning("maxprio=5,policy=fifo,vcpus=0-1", NULL);
+    expect_when_added(3, 2, NULL);
+    /* Pinned: the pair that the new one is of. */
+    host(4, 8, 8);
+    cpu_set_first(&cpus.present, 1);
+    expect_warning("maxprio=5,policy=fifo,vcpu-affinity=3,1,3,2", NULL);
+    expect_when_added(2, 1, NULL);
+    expect_when_added(3, 2, "vCPUs 0 and 2 share host CPU 3 under policy=fifo");
+    expect_when_added(4, 3, NULL);
+    /* By taskset there may be one host CPU only. */
+    memset(&cpus.allowed, 0, sizeof(cpus.allowed));
+    qemu_cpu_set_add(&cpus.allowed, 5);
+    cpu_set_first(&cpus.present, 1);
+    expect_warning("maxprio=5,policy=fifo", NULL);
+    expect_when_added(2, 1, "2 vCPUs share 1 host CPUs");
+    /* Each profile that chooses it, though another is in force. */
+    const char *two[] = { "id=boot,policy=other", "id=run,maxprio=5,policy=fifo", NULL };
+    parse_ok(two);
+    expect_when_added(2, 1, "profile 'run': 2 vCPUs share");
     host(4, 8, 8);
 }
 
@@ -497,5 +549,6 @@ int main(int argc, char **argv)
     g_test_add_func("/realtime/profiles-bad", test_profiles_bad);
     g_test_add_func("/realtime/readconfig", test_readconfig);
     g_test_add_func("/realtime/warnings", test_warnings);
+    g_test_add_func("/realtime/added", test_added);
     return g_test_run();
 }

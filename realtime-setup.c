@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* -realtime from the options to the process, and what is told when vCPUs are added and removed. */
+#include "realtime-setup.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "accel-choose.h"
+#include "accel/accel.h"
+#include "cpus-plug.h"
+#include "hw/machine.h"
+#include "qemu/config.h"
+#include "qemu/host-limits.h"
+#include "qemu/os.h"
+#include "realtime/host-check.h"
+#include "realtime/latency.h"
+#include "realtime/options.h"
+#include "realtime/profile.h"
+
+/* What the process maps besides guest RAM and vCPUs: ROM, stacks, libraries. */
+#define HEADROOM (64 * MiB)
+
+static RealtimeOptions options;
+static RealtimeCpus cpus;
+static bool enable_kvm;
+
+static void warn_line(void *opaque, const char *text)
+{
+    warn_report("%s", text);
+}
+
+/* ---- Memory ---- */
+
+/* What the process will still map. */
+static uint64_t memory_to_come(void)
+{
+    unsigned vcpus = machine_config.smp.cpus;
+
+    return machine_config.ram_size + HEADROOM + vcpus * accel_vcpu_bytes(enable_kvm, vcpus);
+}
+
+/* ---- vCPUs come and go ---- */
+
+static void vcpu_changed(unsigned index, bool there)
+{
+    unsigned before = options.config.vcpus;
+
+    if (there) {
+        qemu_cpu_set_add(&cpus.present, index);
+    } else {
+        qemu_cpu_set_remove(&cpus.present, index);
+    }
+    realtime_options_count(&cpus, &options);
+    realtime_host_check_configure_for(&options, &cpus, memory_to_come());
+    if (there) {
+        if (options.config.vcpus > before) {
+            host_limits_warn_covered(qemu_cpu_set_count(&cpus.online), &options.config, warn_line, NULL);
+        }
+        realtime_options_warn_added(&cpus, &options, index, warn_line, NULL);
+    }
+}
+
+/* ---- Start-up ---- */
+
+void realtime_setup_parse(bool kvm, const char *model)
+{
+    enable_kvm = kvm;
+    realtime_cpus_read(&cpus, machine_config.smp.maxcpus, machine_config.smp.cpus);
+    realtime_options_parse(&cpus, &options, &error_fatal);
+    realtime_host_check_configure_for(&options, &cpus, memory_to_come());
+    accel_cpu_pm = options.cpu_pm;
+    cpu_device_on_change(vcpu_changed);
+}
+
+bool realtime_setup_wants_check(void)
+{
+    return options.check;
+}
+
+bool realtime_setup_check(void)
+{
+    return realtime_host_check_print(stdout);
+}
+
+/* What will hang comes last. */
+static void warnings(void)
+{
+    if (options.config.enabled) {
+        realtime_host_check_warnings(warn_line, NULL);
+    }
+    realtime_options_warnings(&cpus, &options, warn_line, NULL);
+}
+
+void realtime_setup_process(bool mem_merge)
+{
+    options.config.mem_merge_wanted = mem_merge;
+    os_prioritize(&options.config, memory_to_come(), &error_fatal);
+    warnings();
+    latency_init();
+    latency_report_by_event();
+    realtime_profiles_init(options.profiles, options.config.profile_count);
+    latency_set_bound(realtime_latency_warn_us());
+}
