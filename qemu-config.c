@@ -23,6 +23,7 @@ static const QemuOptDesc machine_desc[] = {
     S("kernel-irqchip", "on, off or split"),
     B("hpet", "high precision event timer"),
     S("acpi", "ACPI tables: on, off or auto"),
+    S("pit", "programmable interval timer: on, off or auto"),
     B("usb", "USB controller"),
     S("smm", "system management mode: on, off or auto"),
     S("vmport", "VMware I/O port: on, off or auto"),
@@ -132,7 +133,9 @@ static const QemuOptDesc chardev_desc[] = {
 #define GROUP(var, group, implied, merge, keys)                                                   \
     static QemuOptsList var = { .name = group, .implied_opt_name = implied,                       \
                                 .merge_lists = merge, .desc = keys }
-GROUP(machine_opts, "machine", "type", true, machine_desc);
+/* As QEMU: of all options, -machine alone takes kernel_irqchip for kernel-irqchip, and so on. */
+static QemuOptsList machine_opts = { .name = "machine", .implied_opt_name = "type", .merge_lists = true,
+                                     .underscores = true, .desc = machine_desc };
 GROUP(accel_opts, "accel", "accel", false, accel_desc);
 GROUP(smp_opts, "smp-opts", "cpus", true, smp_desc);
 GROUP(memory_opts, "memory", "size", true, memory_desc);

@@ -29,13 +29,15 @@ Print the version, and exit.
 >   accel=A[:B...]            accelerators, the first that works is used
 >   kernel-irqchip=on|off|split
 >                             where KVM's interrupt chips are
->   hpet=on|off, acpi=on|off  leave these out of the machine
-Choose the machine and its properties. Several uses add up.
+>   hpet=on|off, acpi=on|off, pit=on|off
+>                             leave these out of the machine
+Choose the machine and its properties. Several uses add up. Names of properties may be spelt with "_" for "-".
 
 * accel=A:B: the accelerators to try, in this order: kvm, tcg or qtest.
 * kernel-irqchip=on|off|split: with KVM, interrupt controllers in the kernel, all in this process, or only the local APICs in the kernel.
 * hpet=on|off: whether the machine has a high precision event timer.
 * acpi=on|off: whether the machine has ACPI tables.
+* pit=on|off: whether the machine has an interval timer (8254) and the speaker's port 61h, which depends on it; without them the guest needs the local APIC's timer or the HPET.
 * mem-merge=on|off: whether the host may merge equal pages of guest memory (KSM); off unless said. Ignored, with a warning, while memory is locked.
 * dump-guest-core=on|off: whether guest memory is part of a core dump.
 * memory-backend=ID: name of the guest's main memory.

@@ -186,6 +186,7 @@ static void choose_machine(void)
         error_loc_push("-machine", machine_opts.type);
         opts_error_no_machine(machine_opts.type, &error_fatal);
     }
+    accel_pit = machine_opts.pit;
     switch (machine_opts.kernel_irqchip) {
     case IRQCHIP_OFF:
         kernel_irqchip = KERNEL_IRQCHIP_OFF;
@@ -282,6 +283,7 @@ static void configure_machine(void)
     cfg->defaults = !args.nodefaults;
     cfg->acpi = machine_opts.acpi && !args.no_acpi;
     cfg->hpet = machine_opts.hpet && !args.no_hpet;
+    cfg->pit = machine_opts.pit;
     configure_memory(cfg);
     configure_smp(cfg);
     if (args.uuid) {

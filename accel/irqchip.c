@@ -6,4 +6,5 @@
 const IrqChipOps *irqchip;
 const AccelIrqchip *accel_irqchip;
 KernelIrqchip kernel_irqchip = KERNEL_IRQCHIP_ON;
+bool accel_pit = true;
 bool accel_cpu_pm;

@@ -205,10 +205,17 @@ bool qemu_opts_foreach_located(QemuOptsList *list,
 
 /* ---- Keys and values ---- */
 
+static bool same_key(const QemuOptsList *list, const char *name, const char *key)
+{
+    for (; *name && (*name == *key || (list->underscores && *name == '-' && *key == '_')); name++, key++) {
+    }
+    return *name == *key;
+}
+
 static const QemuOptDesc *find_desc(const QemuOptsList *list, const char *key)
 {
     for (const QemuOptDesc *d = list->desc; d && d->name; d++) {
-        if (!strcmp(d->name, key)) {
+        if (same_key(list, d->name, key)) {
             return d;
         }
     }
@@ -313,6 +320,7 @@ bool qemu_opt_set(QemuOpts *opts, const char *key, const char *value, Error **er
         if (!check_type(d, value, errp)) {
             return false;
         }
+        key = d->name;
     }
     /* The last word wins, and stands where it was said last. */
     qemu_opt_unset(opts, key);

@@ -403,6 +403,7 @@ bool opts_parse_machine(QemuOpts *opts, MachineOpts *machine, Error **errp)
         return false;
     }
     return machine_on_off_auto(opts, "acpi", true, &machine->acpi, errp) &&
+           machine_on_off_auto(opts, "pit", true, &machine->pit, errp) &&
            machine_on_off_auto(opts, "smm", false, &smm, errp) &&
            machine_on_off_auto(opts, "vmport", false, &vmport, errp) &&
            machine_refuse_on("smm", smm, errp) && machine_refuse_on("vmport", vmport, errp) &&

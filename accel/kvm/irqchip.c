@@ -199,6 +199,12 @@ static const AccelIrqchip kernel_chip = {
     .pit_hpet_legacy = pit_hpet_legacy,
 };
 
+/* -machine pit=off. */
+static const AccelIrqchip kernel_chip_without_pit = {
+    .ops = &kernel_ops,
+    .kernel_pic_ioapic = true,
+};
+
 static const AccelIrqchip split_chip = {
     .ops = &split_ops,
     .set_parts = split_set_parts,
@@ -213,9 +219,19 @@ static void snapshot(struct kvm_irqchip *c, unsigned id)
     kvm_ioctl(kvm.vm_fd, KVM_GET_IRQCHIP, c);
 }
 
-static int create_in_kernel(const char **what)
+static int create_pit(void)
 {
     struct kvm_pit_config pit = { .flags = KVM_PIT_SPEAKER_DUMMY }; /* port 61h too */
+    int r = accel_pit ? kvm_ioctl(kvm.vm_fd, KVM_CREATE_PIT2, &pit) : 0;
+
+    if (accel_pit && r >= 0) {
+        kvm_ioctl(kvm.vm_fd, KVM_GET_PIT2, &pristine.pit);
+    }
+    return r;
+}
+
+static int create_in_kernel(const char **what)
+{
     int r = kvm_ioctl(kvm.vm_fd, KVM_CREATE_IRQCHIP, NULL);
 
     *what = "creating the interrupt chips";
@@ -223,7 +239,7 @@ static int create_in_kernel(const char **what)
         return r;
     }
     *what = "creating the PIT";
-    r = kvm_ioctl(kvm.vm_fd, KVM_CREATE_PIT2, &pit);
+    r = create_pit();
     if (r < 0) {
         return r;
     }
@@ -232,8 +248,7 @@ static int create_in_kernel(const char **what)
     snapshot(&pristine.pic[0], KVM_IRQCHIP_PIC_MASTER);
     snapshot(&pristine.pic[1], KVM_IRQCHIP_PIC_SLAVE);
     snapshot(&pristine.ioapic, KVM_IRQCHIP_IOAPIC);
-    kvm_ioctl(kvm.vm_fd, KVM_GET_PIT2, &pristine.pit);
-    accel_irqchip = &kernel_chip;
+    accel_irqchip = accel_pit ? &kernel_chip : &kernel_chip_without_pit;
     return r;
 }
 
@@ -281,5 +296,7 @@ void kvm_irqchip_reset(void)
     kvm_ioctl(kvm.vm_fd, KVM_SET_IRQCHIP, &pristine.pic[0]);
     kvm_ioctl(kvm.vm_fd, KVM_SET_IRQCHIP, &pristine.pic[1]);
     kvm_ioctl(kvm.vm_fd, KVM_SET_IRQCHIP, &pristine.ioapic);
-    kvm_ioctl(kvm.vm_fd, KVM_SET_PIT2, &pristine.pit);
+    if (accel_irqchip->kernel_pit) {
+        kvm_ioctl(kvm.vm_fd, KVM_SET_PIT2, &pristine.pit);
+    }
 }

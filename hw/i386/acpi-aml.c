@@ -216,6 +216,25 @@ static void add_hpet(GByteArray *a)
     device(a, "HPET", c);
 }
 
+static void add_resource_device(GByteArray *a, const char *seg, const char *id, const uint8_t *crs, guint len)
+{
+    g_autoptr(GByteArray) c = g_byte_array_new();
+    name_int(c, "_HID", eisa_id(id));
+    name_buffer(c, "_CRS", crs, len);
+    device(a, seg, c);
+}
+
+/* The timer, and the port that its counter 2 sounds the speaker by. */
+static void add_pit(GByteArray *a)
+{
+    /* I/O port descriptor (6.4.2.5) with 16-bit decode, IRQ descriptor without flags (6.4.2.1), end tag. */
+    static const uint8_t timer[] = { 0x47, 1, 0x40, 0, 0x40, 0, 0, 4, 0x22, BIT(0), 0, 0x79, 0 };
+    static const uint8_t speaker[] = { 0x47, 1, 0x61, 0, 0x61, 0, 0, 1, 0x79, 0 };
+
+    add_resource_device(a, "TMR_", "PNP0100", timer, sizeof(timer));
+    add_resource_device(a, "SPKR", "PNP0800", speaker, sizeof(speaker));
+}
+
 static void add_serial(GByteArray *a, unsigned mask)
 {
     static const uint16_t port[4] = { 0x3f8, 0x2f8, 0x3e8, 0x2e8 };
@@ -282,6 +301,9 @@ size_t acpi_build_ssdt(AcpiTables *t, const AcpiConfig *cfg)
         add_hpet(sb);
     }
     scope(t->tables, "\\_SB_", 5, sb);
+    if (cfg->pit) {
+        add_pit(isa);
+    }
     add_serial(isa, cfg->serial_mask);
     /* RootChar MultiNamePrefix SegCount(3) */
     static const char isa_path[] = "\\\x2f\x03_SB_PCI0ISA_";

@@ -18,7 +18,7 @@
 typedef struct AcpiConfig {
     unsigned cpus, maxcpus;
     uint32_t (*apic_id)(unsigned cpu);
-    bool hpet;
+    bool hpet, pit;
     unsigned serial_mask; /* bit n: COMn+1 exists */
     bool s3, s4;
     uint8_t s4_val;

@@ -113,15 +113,6 @@ DefinitionBlock ("dsdt.aml", "DSDT", 2, "QEMURT", "QEMURTPC", 1)
                         IRQNoFlags () { 2 }
                     })
                 }
-                Device (TMR)
-                {
-                    Name (_HID, EisaId ("PNP0100"))
-                    Name (_CRS, ResourceTemplate ()
-                    {
-                        IO (Decode16, 0x40, 0x40, 0, 4)
-                        IRQNoFlags () { 0 }
-                    })
-                }
                 Device (RTC)
                 {
                     Name (_HID, EisaId ("PNP0B00"))
@@ -129,14 +120,6 @@ DefinitionBlock ("dsdt.aml", "DSDT", 2, "QEMURT", "QEMURTPC", 1)
                     {
                         IO (Decode16, 0x70, 0x70, 0, 2)
                         IRQNoFlags () { 8 }
-                    })
-                }
-                Device (SPKR)
-                {
-                    Name (_HID, EisaId ("PNP0800"))
-                    Name (_CRS, ResourceTemplate ()
-                    {
-                        IO (Decode16, 0x61, 0x61, 0, 1)
                     })
                 }
                 Device (FPU)

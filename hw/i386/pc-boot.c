@@ -312,7 +312,7 @@ static void boot_reset(void *opaque)
 void pc_acpi_build(PcState *pc, AcpiTables *t)
 {
     AcpiConfig cfg = { .cpus = pc->cfg->smp.cpus, .maxcpus = pc->cfg->smp.maxcpus,
-                       .apic_id = x86_apic_id, .hpet = pc->hpet != NULL,
+                       .apic_id = x86_apic_id, .hpet = pc->hpet != NULL, .pit = pc->cfg->pit,
                        /* Our firmware's way to resume is not provided for. */
                        .s3 = pc->cfg->kernel && piix4_pm_s3_enabled(pc->pm),
                        .s4 = piix4_pm_s4_enabled(pc->pm), .s4_val = piix4_pm_s4_val(pc->pm) };

@@ -204,7 +204,7 @@ static bool pc_timers_init(PcState *pc, Error **errp)
     }
     rtc_line = pc->isa.irq[8];
     rtc_set_irq_out(pc->rtc, (IrqLine){ .set = rtc_out, .opaque = pc });
-    if (!accel_irqchip || !accel_irqchip->kernel_pit) {
+    if (cfg->pit && (!accel_irqchip || !accel_irqchip->kernel_pit)) {
         pit = device_new_named("isa-pit");
         if (!device_realize(pit, &pc->isa.bus, errp)) {
             return false;
@@ -224,7 +224,7 @@ static bool pc_timers_init(PcState *pc, Error **errp)
     }
     if (pit) {
         pit_set_irq_out(pit, hpet_legacy_in(pc->hpet, 0));
-    } else {
+    } else if (cfg->pit) {
         hpet_set_legacy_hook(pc->hpet, accel_irqchip->pit_hpet_legacy);
     }
     rtc_line = hpet_legacy_in(pc->hpet, 1);

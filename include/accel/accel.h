@@ -73,6 +73,8 @@ extern const AccelOps qtest_accel_ops;
 /* KVM's choice of interrupt chip, from -machine kernel-irqchip=. */
 typedef enum KernelIrqchip { KERNEL_IRQCHIP_OFF, KERNEL_IRQCHIP_SPLIT, KERNEL_IRQCHIP_ON } KernelIrqchip;
 extern KernelIrqchip kernel_irqchip;
+/* -machine pit=off: a PIT must not be made in the kernel either. Start-up. */
+extern bool accel_pit;
 
 /* -overcommit cpu-pm=on, set before init: idle instructions stay in the guest (KVM only). */
 extern bool accel_cpu_pm;

@@ -22,7 +22,7 @@ typedef struct MachineConfig {
     struct Chardev *serial[4];
     struct Chardev *debugcon;
     bool defaults;   /* not -nodefaults */
-    bool hpet, acpi; /* -no-hpet, -no-acpi, machine properties */
+    bool hpet, acpi, pit; /* -no-hpet, -no-acpi, machine properties */
     BootOpts boot;
     uint8_t uuid[16];
     bool uuid_set;

@@ -30,6 +30,7 @@ typedef struct QemuOptsList {
     const char *name;             /* of the group: "smp-opts" */
     const char *implied_opt_name; /* key of a first word without '=': "cpus" in "-smp 4" */
     bool merge_lists;             /* several uses without id add up to one set */
+    bool underscores;             /* keys may be spelt with '_' for '-' */
     bool merge_ids;               /* of such a list: sets with an id exist too (else id= is refused) */
     const QemuOptDesc *desc;      /* ends with a NULL name; NULL: any key, judged by the user */
     const char *id_help;          /* what a set's id means; NULL: help does not tell of it */

@@ -66,7 +66,7 @@ typedef enum IrqchipChoice { IRQCHIP_UNSET, IRQCHIP_OFF, IRQCHIP_SPLIT, IRQCHIP_
 typedef struct MachineOpts {
     const char *type; /* NULL: the default machine */
     IrqchipChoice kernel_irqchip;
-    bool hpet, acpi, graphics, dump_guest_core, mem_merge;
+    bool hpet, acpi, pit, graphics, dump_guest_core, mem_merge;
     const char *memory_backend; /* NULL: the machine's default name */
     const char *kernel, *initrd, *append, *firmware;
 } MachineOpts;

@@ -25,6 +25,8 @@ def what_asks_for_nothing_is_taken():
                  ['-snapshot'], ['-k', 'en-us'], ['-k', 'de'], ['-no-fd-bootchk'], ['-boot', 'c'],
                  ['-boot', 'order=cdn,menu=off,strict=on'], ['-boot', 'once=d,splash-time=100,menu=on'],
                  ['-machine', 'usb=off,vmport=off,smm=off'], ['-machine', 'hpet=off,acpi=off'],
+                 ['-machine', 'pc,kernel_irqchip=on,dump_guest_core=off,mem_merge=off'],
+                 ['-machine', 'vmport=auto,pit=off'],
                  ['-global', 'PIIX4_PM.disable_s3=1', '-global', 'mc146818rtc.lost_tick_policy=slew'],
                  ['-no-hpet', '-no-acpi']):
         with Guest(*BASE, *args, '-S', qmp=True, stdin=False) as g:
@@ -44,7 +46,8 @@ def what_is_not_there_is_refused_with_a_reason():
                         (['-usbdevice', 'tablet'], 'no USB'), (['-sdl'], '-display none'),
                         (['-curses'], '-display none'), (['-incoming', 'tcp:0:1'], 'migrated'),
                         (['-no-kvm'], '-accel'), (['-localtime'], '-rtc base='), (['-gdb', 'tcp::1'], 'debugger'),
-                        (['-machine', 'usb=on'], 'say off'), (['-sandbox', 'on'], 'use off'),
+                        (['-machine', 'usb=on'], 'say off'), (['-machine', 'vmport=on'], 'say off'),
+                        (['-machine', 'kernel_irqchip=maybe'], "'split'"), (['-sandbox', 'on'], 'use off'),
                         (['-boot', 'order=z'], 'a and b (floppy)'), (['-boot', 'menu=maybe'], "'on' or 'off'"),
                         (['-audio', 'alsa'], 'use none'), (['-smp', '2,clusters=2'], 'no clusters'),
                         (['-option-rom', 'x'], 'leave it out'), (['-preconfig'], 'leave it out'),

@@ -69,6 +69,7 @@ static void make_config(MachineConfig *cfg)
         .smp = { .sockets = VCPUS + 1, .dies = 1, .cores = 1, .threads = 1, .cpus = VCPUS,
                  .maxcpus = VCPUS + 1 },
         .hpet = true,
+        .pit = true,
         .acpi = true,
         .rtc_dated = true,
         .rtc_date_s = 1600000000,

@@ -11,8 +11,8 @@ ACCEL = sys.argv[3] if len(sys.argv) > 3 else 'tcg'
 BOOT = 180
 
 
-def guest(append=''):
-    return Guest('-accel', ACCEL, '-smp', str(CPUS), '-m', '512', '-kernel', kernel(FLAVOUR),
+def guest(append='', machine='pc'):
+    return Guest('-accel', ACCEL, '-machine', machine, '-smp', str(CPUS), '-m', '512', '-kernel', kernel(FLAVOUR),
                  '-initrd', initramfs(), '-append', f'console=ttyS0 panic=-1 {append}', '-nographic',
                  '-monitor', 'none')
 
@@ -46,4 +46,12 @@ def reboots_three_times():
         check_log(g)
 
 
-main(*[boots_and_powers_off] + ([reboots_three_times] if FLAVOUR == 'cloud' else []))
+def boots_without_a_pit():
+    for machine in ('pc,pit=off', 'pc,pit=off,hpet=off'):
+        with guest('qrt=poweroff', machine) as g:
+            g.expect('qrt: init reached', BOOT)
+            assert g.wait(60) == 0, g.fail('did not power off')
+            check_log(g)
+
+
+main(*[boots_and_powers_off] + ([reboots_three_times, boots_without_a_pit] if FLAVOUR == 'cloud' else []))

@@ -212,6 +212,20 @@ def pit_on_line_0():
         assert q.inb(0x61) & 0x20
 
 
+def no_pit():
+    for machine in ('pc,pit=off', 'pc,pit=off,hpet=off'):
+        with QTest(machine=machine) as q:
+            q.intercept_in('ioapic')
+            pit(q, 2, 11932)
+            assert [q.inb(p) for p in (0x40, 0x41, 0x42, 0x43, 0x61)] == [0xff] * 5
+            q.step(SEC)
+            assert q.rises(0) == 0
+            rtc = q.inb(0x71)
+            assert rtc != 0xff, rtc                     # the others are there
+    with QTest(machine='pc,pit=auto') as q:
+        assert q.inb(0x61) != 0xff
+
+
 def rtc_on_line_8():
     with QTest('-rtc', 'base=2024-02-28T23:59:50,clock=vm') as q:
         q.intercept_in('ioapic')
@@ -455,6 +469,6 @@ def reset_restores():
         assert q.inl(0xe0) == 0
 
 
-main(protocol, every_port_and_page, pic_lines, ioapic_and_apic, apic_timer, pit_on_line_0,
+main(protocol, every_port_and_page, pic_lines, ioapic_and_apic, apic_timer, pit_on_line_0, no_pit,
      rtc_on_line_8, hpet_replaces_pit_and_rtc, serial_port, serial_back_pressure,
      keyboard_controller, debug_exit, test_device, pci_test_device, debug_console, reset_restores)

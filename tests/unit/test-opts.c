@@ -148,11 +148,12 @@ static void test_readconfig(void)
     g_assert_true(read_config("# a comment\n[machine]\n  type = \"pc\"\n\n[realtime]\n"
                               "maxprio=\"50\"\n[chardev \"c0\"]\nbackend = \"null\"\n"
                               "[device \"d\"]\ndriver = \"x,y\"\nany.key = \"\"\n[machine]\n"
-                              "hpet = \"off\"",
+                              "hpet = \"off\"\nkernel_irqchip = \"split\"",
                               &error_abort));
     QemuOpts *m = qemu_find_opts_singleton("machine");
     g_assert_cmpstr(qemu_opt_get(m, "type"), ==, "pc");
     g_assert_false(qemu_opt_get_bool(m, "hpet", true));
+    g_assert_cmpstr(qemu_opt_get(m, "kernel-irqchip"), ==, "split");
     QemuOpts *d = qemu_opts_find(qemu_find_opts("device", &error_abort), "d");
     g_assert_cmpstr(qemu_opt_get(d, "driver"), ==, "x,y");
     g_assert_cmpstr(qemu_opt_get(d, "any.key"), ==, "");
@@ -384,8 +385,15 @@ static void test_machine(void)
     g_assert_cmpstr(m.type, ==, "pc-i440fx-7.2");
     g_assert_cmpstr(m.memory_backend, ==, "pc.ram");
     g_assert_true(!m.hpet && !m.acpi && m.kernel_irqchip == IRQCHIP_SPLIT && !m.dump_guest_core);
+    /* Both spellings are one property: the last word counts. */
+    g_assert_true(opts_parse_machine(give("machine", "kernel-irqchip=on,kernel_irqchip=off,pit=off,"
+                                                     "memory_backend=a,dump_guest_core=off,nomem_merge"),
+                                     &m, &error_abort));
+    g_assert_true(m.kernel_irqchip == IRQCHIP_OFF && !m.pit && !m.dump_guest_core && !m.mem_merge);
+    g_assert_cmpstr(m.memory_backend, ==, "a");
+    g_assert_true(opts_parse_machine(give("machine", "pit=auto"), &m, &error_abort) && m.pit);
     static const char *const bad[] = {
-        "kernel-irqchip=maybe", "acpi=2", "smm=on", "usb=on", "vmport=on", NULL
+        "kernel-irqchip=maybe", "acpi=2", "pit=2", "smm=on", "usb=on", "vmport=on", NULL
     };
     for (size_t i = 0; bad[i]; i++) {
         Error *err = NULL;

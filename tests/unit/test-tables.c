@@ -31,7 +31,7 @@ static uint8_t sum(const uint8_t *p, size_t len)
 
 static void make(AcpiTables *t, unsigned cpus, unsigned maxcpus, uint32_t (*id)(unsigned))
 {
-    AcpiConfig cfg = { .cpus = cpus, .maxcpus = maxcpus, .apic_id = id, .hpet = true,
+    AcpiConfig cfg = { .cpus = cpus, .maxcpus = maxcpus, .apic_id = id, .hpet = true, .pit = true,
                        .serial_mask = 0xf, .s3 = true, .s4 = true, .s4_val = 2 };
     acpi_build(t, &cfg);
     acpi_link(t, TABLES, RSDP);
