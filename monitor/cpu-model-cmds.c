@@ -17,6 +17,8 @@ static void add_definition(const X86CPUModel *m, void *opaque)
 
     i->name = g_strdup(m->name);
     i->typename = g_strconcat(m->name, "-x86_64-cpu", NULL);
+    i->has_alias_of = m->alias_of != NULL;
+    i->alias_of = g_strdup(m->alias_of);
     i->q_static = m->no_defaults;
     i->migration_safe = !m->all_features;
     if (x86_cpu_model_resolve(m->name, &resolved, missing, NULL)) {

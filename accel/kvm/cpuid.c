@@ -178,11 +178,19 @@ static uint32_t kvm_tsc_khz(void)
     return x86_host_tsc_khz(); /* corrected by KVM_GET_TSC_KHZ when there is a vCPU */
 }
 
+/* As QEMU: what a model's name alone is no reason to give. */
+static const uint32_t unless_asked[FEAT_WORDS] = {
+    [FEAT_1_EDX] = CPUID_1_EDX_ACPI,
+    [FEAT_1_ECX] = CPUID_1_ECX_MONITOR,
+    [FEAT_8000_0001_ECX] = CPUID_8000_0001_ECX_SVM,
+};
+
 static const X86CpuBackend kvm_backend = {
     .name = "KVM",
     .kvm = true,
     .supported = kvm_supported,
     .defaults = kvm_defaults,
+    .unless_asked = unless_asked,
     .host_cpuid = kvm_host_cpuid,
     .default_tsc_khz = kvm_tsc_khz,
 };

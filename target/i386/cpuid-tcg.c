@@ -65,6 +65,13 @@ static const uint32_t always[FEAT_WORDS] = {
     [FEAT_ARCH_CAP] = ~0u,
 };
 
+/* As QEMU: virtual-8086 extensions are KVM's alone; a model's name alone is no reason to give the rest. */
+static const uint32_t unless_asked[FEAT_WORDS] = {
+    [FEAT_1_EDX] = CPUID_1_EDX_VME | CPUID_1_EDX_ACPI,
+    [FEAT_1_ECX] = CPUID_1_ECX_MONITOR,
+    [FEAT_8000_0001_ECX] = CPUID_8000_0001_ECX_SVM,
+};
+
 static uint32_t host_word(FeatureWord w)
 {
     const uint32_t needs_ymm = CPUID_1_ECX_AVX | CPUID_1_ECX_FMA | CPUID_1_ECX_F16C;
@@ -180,6 +187,7 @@ const X86CpuBackend x86_tcg_backend = {
     .name = "TCG",
     .supported = tcg_supported,
     .defaults = tcg_defaults,
+    .unless_asked = unless_asked,
     .host_cpuid = x86_host_cpuid,
     .default_tsc_khz = tcg_tsc_khz,
     .tsc_constant = true,

@@ -158,6 +158,7 @@ void x86_features_drop_orphans(uint32_t feat[FEAT_WORDS]);
 
 typedef struct X86CPUModel {
     const char *name;
+    const char *alias_of; /* the version this is another name of; NULL: none */
     const char *desc;
     char vendor[13];
     char model_id[49];
@@ -177,7 +178,7 @@ typedef struct X86CPUModel {
     bool level_fixed, xlevel_fixed;
 } X86CPUModel;
 
-/* The table of models; calls fn for each. HELPER_ONLY. */
+/* The table of models; calls fn for each name, aliases too. HELPER_ONLY, as is finding one. */
 void x86_cpu_model_foreach(void (*fn)(const X86CPUModel *m, void *opaque), void *opaque);
 const X86CPUModel *x86_cpu_model_find(const char *name);
 /* The configured model, made by x86_cpu_set_model() or from the default on first use. */
@@ -206,6 +207,8 @@ typedef struct X86CpuBackend {
     uint32_t (*supported)(FeatureWord w);
     /* Bits every named model gets besides its own where they are supported. */
     uint32_t (*defaults)(FeatureWord w);
+    /* Bits of models that are left out without a word unless they are asked for; NULL: none. */
+    const uint32_t *unless_asked;
     /* A leaf as this host has it and the accelerator passes it on: identity, caches, PMU. */
     void (*host_cpuid)(uint32_t leaf, uint32_t subleaf, uint32_t regs[4]);
     /* Frequency of the guest's TSC in kHz unless tsc-frequency= is given. */

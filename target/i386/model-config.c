@@ -394,6 +394,9 @@ static void gather_features(X86CPUModel *m, const ModelRequest *r)
         if (!m->no_defaults) {
             m->feat[w] |= m->all_features ? supported : backend->defaults(w) & supported;
         }
+        if (backend->unless_asked && !m->all_features) {
+            m->feat[w] &= ~backend->unless_asked[w];
+        }
         m->feat[w] = (m->feat[w] | r->plus[w]) & ~r->minus[w];
     }
     if (m->all_features) { /* a hint is the user's to give, and so is what ties the guest to a host */
@@ -529,10 +532,7 @@ static bool resolve(const X86CPUModel *row, char *items, bool check, X86CPUModel
     *m = *row;
     m->hv_leaves = m->hv_timing = m->l3_cache = true;
     m->pmu = m->all_features && backend->kvm;
-    if (!m->model_id[0]) {
-        g_strlcpy(m->model_id, m->desc, sizeof(m->model_id));
-    }
-    if (row->host_identity) {
+    if (row->host_identity || (row->all_features && backend->kvm)) {
         if (!backend->kvm) {
             error_setg(errp, "-cpu host needs KVM (-accel kvm); with %s use -cpu max", backend->name);
             return false;
@@ -615,7 +615,11 @@ void x86_cpu_model_missing(const X86CPUModel *m, uint32_t missing[FEAT_WORDS])
 
 static void print_model(const X86CPUModel *m, void *opaque)
 {
-    printf("x86 %-20s  %s\n", m->name, m->desc);
+    if (m->alias_of) {
+        printf("x86 %-20s  (alias of %s)\n", m->name, m->alias_of);
+    } else {
+        printf("x86 %-20s  %s\n", m->name, m->desc);
+    }
 }
 
 void x86_cpu_list(void)

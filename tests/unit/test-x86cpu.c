@@ -105,7 +105,8 @@ static void one_model(const X86CPUModel *m, void *opaque)
         uint32_t a, b, cx, d;
 
         x86_cpuid(c, 0x80000001, 0, &a, &b, &cx, &d);
-        g_assert_true(d & CPUID_8000_0001_EDX_LM);
+        bool lm = m->all_features || (m->feat[FEAT_8000_0001_EDX] & CPUID_8000_0001_EDX_LM);
+        g_assert_true(!(d & CPUID_8000_0001_EDX_LM) == !lm);
         free(c);
         g_free(arg);
     }
