@@ -385,6 +385,7 @@ static bool machine_refuse_on(const char *key, bool value, Error **errp)
 bool opts_parse_machine(QemuOpts *opts, MachineOpts *machine, Error **errp)
 {
     bool smm, vmport;
+    Error *err = NULL;
 
     *machine = (MachineOpts){
         .type = qemu_opt_get(opts, "type"),
@@ -398,8 +399,9 @@ bool opts_parse_machine(QemuOpts *opts, MachineOpts *machine, Error **errp)
         .append = qemu_opt_get(opts, "append"),
         .firmware = qemu_opt_get(opts, "firmware"),
     };
-    if (!opts_parse_irqchip(qemu_opt_get(opts, "kernel-irqchip"), &machine->kernel_irqchip, errp)) {
-        error_prepend(errp, "-machine ");
+    if (!opts_parse_irqchip(qemu_opt_get(opts, "kernel-irqchip"), &machine->kernel_irqchip, &err)) {
+        error_prepend(&err, "-machine ");
+        error_propagate(errp, err);
         return false;
     }
     return machine_on_off_auto(opts, "acpi", true, &machine->acpi, errp) &&
