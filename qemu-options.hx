@@ -63,7 +63,7 @@ Choose how guest code is run: kvm (the host's processor), tcg (in software) or q
 * kernel-irqchip=on|off|split: kvm: as in -machine.
 * kvm-shadow-mem=SIZE: kvm: how much memory the kernel may use for shadow page tables.
 * dirty-ring-size=0: kvm: dirty pages are found by bitmap; no ring is implemented.
-* tb-size=MIB: tcg: memory for translated code, for all vCPUs together, and as much again for decoded code. Default: 40 for each of up to six vCPUs, 240 for more; never less than 2 for each.
+* tb-size=MIB: tcg: memory for translated code, for all vCPUs together, and as much again for decoded code. Default, and what 0 means: 40 for each of up to six vCPUs, 240 for more. Each has from 2 to 2048; a size that would give it less or more is changed, with a warning.
 
 -enable-kvm
 > the same as -accel kvm

@@ -86,11 +86,26 @@ static bool tcg_init(struct QemuOpts *opts, Error **errp)
     return true;
 }
 
+/* Once, for the vCPUs at start: what tb-size= says, and what comes of it where that is something else. */
+static void tell_cache_size(unsigned vcpus)
+{
+    static atomic_bool looked; /* CPUs are made side by side */
+    uint64_t least = vcpus * BLOCK_CACHE_MIN, most = vcpus * BLOCK_CACHE_MAX;
+
+    if (!atomic_exchange(&looked, true) && tcg_cache_size &&
+        (tcg_cache_size < least || tcg_cache_size > most)) {
+        warn_report("-accel tcg,tb-size=%llu: each CPU takes %llu to %llu MiB; using %llu MiB for %u",
+                    tcg_cache_size / MiB, BLOCK_CACHE_MIN / MiB, BLOCK_CACHE_MAX / MiB,
+                    (tcg_cache_size < least ? least : most) / MiB, vcpus);
+    }
+}
+
 static bool tcg_vcpu_init(CPUState *cpu, Error **errp)
 {
     /* One that is plugged in later is not among them yet. */
     unsigned vcpus = cpu_count() + (cpu_get(cpu->index) != cpu);
 
+    tell_cache_size(vcpus);
     tcg_block_cache_size = vcpu_cache_size(tcg_cache_size, vcpus);
     tcg_jit_cache_size = tcg_block_cache_size;
     return tcg_engine_init(x86_cpu(cpu), errp);

@@ -71,6 +71,19 @@ def what_is_not_there_is_refused_with_a_reason():
         assert text.count('\n') == 0 and args[0] in text and words in text, (args, text)
 
 
+def a_cache_of_another_size_is_told():
+    for args, size, used, cpus in ((['-accel', 'tcg,tb-size=1'], 1, 2, 1), (['-accel', 'tcg,tb-size=3', '-smp', '4'], 3, 8, 4),
+                                   (['-accel', 'tcg,tb-size=0'], 0, 0, 0), (['-accel', 'tcg,tb-size=2'], 0, 0, 0),
+                                   (['-accel', 'tcg,tb-size=8', '-smp', '4'], 0, 0, 0)):
+        with Guest('-m', '16', '-display', 'none', '-nodefaults', '-S', *args, qmp=True, stdin=False) as g:
+            g.qmp.cmd('quit')
+            assert g.wait() == 0
+            lines = [l for l in g.text().splitlines() if l.strip()]
+            assert len(lines) == (1 if size else 0), (args, lines)
+            if size:
+                assert f'tb-size={size}:' in lines[0] and f'using {used} MiB for {cpus}' in lines[0], lines
+
+
 def globals_are_defaults():
     with Guest(*BASE, '-display', 'none', '-global', 'isa-debugcon.readback=3', '-chardev', 'null,id=n',
                '-chardev', 'null,id=m', '-device', 'isa-debugcon,chardev=n,iobase=0x402', '-device',
@@ -169,7 +182,7 @@ def the_boot_order_reaches_the_firmware():
             assert (cmos(q, 0x3d), cmos(q, 0x38)) == (0x43, 0x01)
 
 
-main(what_asks_for_nothing_is_taken, what_is_not_there_is_refused_with_a_reason, globals_are_defaults,
+main(what_asks_for_nothing_is_taken, what_is_not_there_is_refused_with_a_reason, a_cache_of_another_size_is_told, globals_are_defaults,
      firmware_is_looked_for_where_it_is_said_to_be, kvm_without_extensions_is_told,
      messages_quote_what_was_typed, help_lists_the_properties_of_one, manual_and_help_name_every_property,
      the_boot_order_reaches_the_firmware)
