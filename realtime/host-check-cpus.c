@@ -187,8 +187,8 @@ static void check_rcu_nocbs(HostCheckRun *r)
     g_free(have);
 }
 
-/* Does interrupt irq arrive on a CPU of ours? */
-static bool irq_is_ours(HostCheckRun *r, const char *irq)
+/* Does interrupt irq arrive on a CPU of ours? False and *known false: cannot be read. */
+static bool irq_is_ours(HostCheckRun *r, const char *irq, bool *known)
 {
     HostCpus set;
     char *list = hc_read(r, "/proc/irq/%s/effective_affinity_list", irq);
@@ -196,47 +196,73 @@ static bool irq_is_ours(HostCheckRun *r, const char *irq)
     if (!list) {
         list = hc_read(r, "/proc/irq/%s/smp_affinity_list", irq);
     }
-    if (!list) {
-        return false;
-    }
-    hc_cpus_parse(&set, list);
+    *known = list != NULL;
+    hc_cpus_parse(&set, list ? list : "");
     g_free(list);
     return hc_cpus_meet(&set, &r->rt);
+}
+
+#define IRQS_SHOWN 8
+
+typedef struct Irqs {
+    unsigned ours, total;
+    GString *names, *unknown;
+} Irqs;
+
+static void irq_note(GString *names, unsigned n, const char *irq)
+{
+    if (n <= IRQS_SHOWN) {
+        g_string_append_printf(names, "%s%s", names->len ? ", " : "", irq);
+    } else if (n == IRQS_SHOWN + 1) {
+        g_string_append(names, ", ...");
+    }
+}
+
+static void irqs_gather(HostCheckRun *r, GDir *dir, Irqs *irqs)
+{
+    unsigned unknown = 0;
+
+    for (const char *irq; dir && (irq = g_dir_read_name(dir));) {
+        bool known;
+
+        if (!g_ascii_isdigit(*irq)) {
+            continue;
+        }
+        irqs->total++;
+        if (irq_is_ours(r, irq, &known)) {
+            irq_note(irqs->names, ++irqs->ours, irq);
+        } else if (!known) {
+            irq_note(irqs->unknown, ++unknown, irq);
+        }
+    }
 }
 
 static void check_irqs(HostCheckRun *r)
 {
     static const char want[] = "no device interrupt arrives on " OUTSIDE_OF;
-    const unsigned shown = 8;
     char *path = g_strconcat(r->root, "/proc/irq", NULL);
     GDir *dir = g_dir_open(path, 0, NULL);
-    GString *names = g_string_new(NULL);
-    unsigned n = 0, total = 0;
+    Irqs irqs = { .names = g_string_new(NULL), .unknown = g_string_new(NULL) };
 
     g_free(path);
-    for (const char *irq; dir && (irq = g_dir_read_name(dir));) {
-        if (!g_ascii_isdigit(*irq)) {
-            continue;
-        }
-        total++;
-        if (irq_is_ours(r, irq) && ++n <= shown) {
-            g_string_append_printf(names, "%s%s", names->len ? ", " : "", irq);
-        }
-    }
+    irqs_gather(r, dir, &irqs);
     if (!dir) {
         hc_bad(r, HOST_CHECK_WARN, want, "mount /proc", "unknown: no /proc/irq");
-    } else if (n) {
+    } else if (irqs.ours) {
         hc_bad(r, HOST_CHECK_WARN, want,
                r->pinned ? "for i in /proc/irq/[0-9]*; do echo CPUS-OF-THE-HOST > "
                            "$i/smp_affinity_list; done (and stop irqbalance, or set its "
                            "IRQBALANCE_BANNED_CPULIST)"
                          : "pin the realtime threads, then move interrupts away from their CPUs",
-               "%u of %u arrive on CPUs %s: %s%s", n, total, r->rt_text, names->str,
-               n > shown ? ", ..." : "");
+               "%u of %u arrive on CPUs %s: %s", irqs.ours, irqs.total, r->rt_text, irqs.names->str);
+    } else if (irqs.unknown->len) {
+        hc_bad(r, HOST_CHECK_WARN, want, "let this process read /proc/irq/*/smp_affinity_list",
+               "unknown: where interrupts %s arrive cannot be read", irqs.unknown->str);
     } else {
-        hc_ok(r, want, "none of %u on CPUs %s", total, r->rt_text);
+        hc_ok(r, want, "none of %u on CPUs %s", irqs.total, r->rt_text);
     }
-    g_string_free(names, TRUE);
+    g_string_free(irqs.names, TRUE);
+    g_string_free(irqs.unknown, TRUE);
     if (dir) {
         g_dir_close(dir);
     }
@@ -244,15 +270,34 @@ static void check_irqs(HostCheckRun *r)
 
 /* ---- Power ---- */
 
+#define CPU_DIR "/sys/devices/system/cpu"
+
+/* A file of the first realtime CPU for which it is neither read nor known to be absent; NULL: none. g_free(). */
+static char *unreadable(HostCheckRun *r, const char *file)
+{
+    for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
+        char *path = g_strdup_printf(CPU_DIR "/cpu%u/%s", cpu, file);
+        char *text = qemu_cpu_set_has(&r->rt, cpu) ? hc_read(r, "%s", path) : g_strdup("");
+        bool unknown = !text && !hc_absent(r, CPU_DIR, path);
+
+        g_free(text);
+        if (unknown) {
+            return path;
+        }
+        g_free(path);
+    }
+    return NULL;
+}
+
 static void check_governor(HostCheckRun *r)
 {
     static const char want[] = "performance";
-    char *bad = NULL;
+    char *bad = NULL, *unknown = unreadable(r, "cpufreq/scaling_governor");
     unsigned first = 0, n = 0, seen = 0;
 
     for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
         char *g = qemu_cpu_set_has(&r->rt, cpu)
-                      ? hc_read(r, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu)
+                      ? hc_read(r, CPU_DIR "/cpu%u/cpufreq/scaling_governor", cpu)
                       : NULL;
         seen += g != NULL;
         if (g && strcmp(g, want) != 0 && !n++) {
@@ -264,11 +309,12 @@ static void check_governor(HostCheckRun *r)
     if (n) {
         hc_bad(r, HOST_CHECK_WARN, want, "cpupower frequency-set -g performance",
                "%s on CPU %u, %u of %u CPUs not performance", bad, first, n, seen);
-    } else if (seen) {
-        hc_ok(r, want, "performance");
+    } else if (unknown) {
+        hc_unknown(r, want, unknown);
     } else {
-        hc_ok(r, want, "no frequency scaling in this kernel");
+        hc_ok(r, want, "%s", seen ? "performance" : "no frequency scaling in this kernel");
     }
+    g_free(unknown);
     g_free(bad);
 }
 
@@ -315,7 +361,10 @@ static void check_idle(HostCheckRun *r)
         g_free(n);
     }
     char *dev = g_strconcat(r->root, "/dev/cpu_dma_latency", NULL);
-    if (worst < 0) {
+    char *unknown = unreadable(r, "cpuidle/state0/latency");
+    if (unknown && worst <= IDLE_LATENCY_MAX_US) {
+        hc_unknown(r, want, unknown);
+    } else if (worst < 0) {
         hc_ok(r, want, "no idle states in this kernel");
     } else if (worst <= IDLE_LATENCY_MAX_US) {
         hc_ok(r, want, "at most %" PRId64 " us", worst);
@@ -328,18 +377,44 @@ static void check_idle(HostCheckRun *r)
                "with processor.max_cstate=1 intel_idle.max_cstate=0",
                "%s on CPU %u takes %" PRId64 " us to leave", name ? name : "?", worst_cpu, worst);
     }
+    g_free(unknown);
     g_free(dev);
     g_free(name);
+}
+
+#define SIBLINGS "topology/thread_siblings_list"
+
+/* Of the realtime CPUs one has a sibling: 1; none: 0; nothing says so: -1. */
+static int has_sibling(HostCheckRun *r)
+{
+    bool unknown = false;
+    int found = -1;
+
+    for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
+        HostCpus set;
+        char *text = qemu_cpu_set_has(&r->rt, cpu) ? hc_read(r, CPU_DIR "/cpu%u/" SIBLINGS, cpu) : NULL;
+
+        hc_cpus_parse(&set, text ? text : "");
+        if (text) {
+            found = MAX(found, qemu_cpu_set_count(&set) > 1);
+        }
+        unknown |= !text && qemu_cpu_set_has(&r->rt, cpu);
+        g_free(text);
+    }
+    return unknown && found != 1 ? -1 : found;
 }
 
 static void check_smt(HostCheckRun *r)
 {
     static const char want[] = "off: the sibling's load is the guest's jitter";
-    char *text = hc_read(r, "/sys/devices/system/cpu/smt/active");
+    char *text = hc_read(r, CPU_DIR "/smt/active");
+    int sibling = text ? 0 : has_sibling(r); /* before Linux 4.19 there is no such file */
 
-    if (!text) {
-        hc_ok(r, want, "no SMT control in this kernel");
-    } else if (strcmp(text, "0") == 0) {
+    if (!text && sibling < 0) {
+        hc_unknown(r, want, CPU_DIR "/smt/active");
+    } else if (sibling > 0) {
+        hc_bad(r, HOST_CHECK_WARN, want, "switch SMT off in the firmware", "on: " SIBLINGS " names more than one CPU");
+    } else if (!text || strcmp(text, "0") == 0) {
         hc_ok(r, want, "off");
     } else {
         hc_bad(r, HOST_CHECK_WARN, want, "echo off > /sys/devices/system/cpu/smt/control", "on");

@@ -35,6 +35,15 @@ char *hc_cmdline(const HostCheckRun *r, const char *key);
 /* The word in square brackets, as files of choices have it; else the text. g_free(). */
 char *hc_choice(const char *text);
 
+/*
+ * Is it known that there is no such file? So where base, a directory that is there whenever the file can
+ * be (and not if /proc or /sys is not mounted), can be searched, and the file is not found.
+ */
+bool hc_absent(const HostCheckRun *r, const char *base, const char *path);
+/* The verdict on a value that could not be read: OK, in the words of none, if path is absent; else unknown. */
+void hc_none(HostCheckRun *r, const char *wanted, const char *base, const char *path, const char *none);
+void hc_unknown(HostCheckRun *r, const char *wanted, const char *path);
+
 /* Parses a list as the kernel writes it ("0,2-5"); words that are no numbers are skipped. */
 void hc_cpus_parse(HostCpus *s, const char *text);
 bool hc_cpus_meet(const HostCpus *a, const HostCpus *b);

@@ -12,14 +12,16 @@
 
 /* ---- Throttling ---- */
 
+#define PROC_KERNEL "/proc/sys/kernel"
+
 static void check_throttling(HostCheckRun *r)
 {
     static const char want[] = "-1";
     static const char fix[] = "sysctl kernel.sched_rt_runtime_us=-1";
     int64_t run, period = 1000000;
 
-    if (!hc_read_i64(r, &run, "/proc/sys/kernel/sched_rt_runtime_us")) {
-        hc_ok(r, want, "no such limit in this kernel");
+    if (!hc_read_i64(r, &run, PROC_KERNEL "/sched_rt_runtime_us")) {
+        hc_none(r, want, PROC_KERNEL, PROC_KERNEL "/sched_rt_runtime_us", "no such limit in this kernel");
         return;
     }
     hc_read_i64(r, &period, "/proc/sys/kernel/sched_rt_period_us");
@@ -33,30 +35,64 @@ static void check_throttling(HostCheckRun *r)
     }
 }
 
+/* Is the kernel known to be older? g_free(): its release; NULL: unknown. */
+static bool kernel_before(HostCheckRun *r, unsigned major, unsigned minor, char **release)
+{
+    unsigned a, b;
+
+    *release = hc_read(r, PROC_KERNEL "/osrelease");
+    return *release && sscanf(*release, "%u.%u", &a, &b) == 2 && (a < major || (a == major && b < minor));
+}
+
+#define DEBUGFS     "/sys/kernel/debug"
+#define FAIR_SERVER DEBUGFS "/sched/fair_server"
+
+/* Why its files cannot be read, and what helps (kernel/sched/debug.c: CONFIG_SCHED_DEBUG up to 6.14). */
+static void fair_server_unknown(HostCheckRun *r, const char *want, unsigned cpu)
+{
+    char *release;
+
+    if (kernel_before(r, 6, 12, &release)) {
+        hc_ok(r, want, "none in this kernel: %s is older than Linux 6.12", release);
+    } else if (hc_absent(r, DEBUGFS "/sched", FAIR_SERVER)) {
+        hc_bad(r, HOST_CHECK_WARN, want, "use a kernel that has the file (Linux 6.12 and later), or one without "
+               "the server (older than 6.12)", "unknown: " DEBUGFS "/sched is there, but no fair_server in it");
+    } else {
+        hc_bad(r, HOST_CHECK_WARN, want,
+               "mount -t debugfs none " DEBUGFS ", and let this process read it (as root); a kernel of Linux 6.12 "
+               "to 6.14 needs CONFIG_SCHED_DEBUG", "unknown: " FAIR_SERVER "/cpu%u/runtime cannot be read", cpu);
+    }
+    g_free(release);
+}
+
 /* Since Linux 6.12 a deadline server gives SCHED_OTHER its share in place of throttling. */
 static void check_fair_server(HostCheckRun *r)
 {
     static const char want[] = "0 on " "the CPUs of the realtime threads";
     int64_t v, worst = -1;
     unsigned worst_cpu = 0;
+    int unread = -1;
 
     for (unsigned cpu = 0; cpu < QEMU_CPU_SET_MAX; cpu++) {
-        if (qemu_cpu_set_has(&r->rt, cpu) &&
-            hc_read_i64(r, &v, "/sys/kernel/debug/sched/fair_server/cpu%u/runtime", cpu) &&
-            v > worst) {
+        if (!qemu_cpu_set_has(&r->rt, cpu)) {
+            continue;
+        }
+        if (!hc_read_i64(r, &v, FAIR_SERVER "/cpu%u/runtime", cpu)) {
+            unread = unread < 0 ? (int)cpu : unread;
+        } else if (v > worst) {
             worst = v;
             worst_cpu = cpu;
         }
     }
-    if (worst < 0) {
-        hc_ok(r, want, "none in this kernel, or debugfs is not mounted");
-    } else if (worst == 0) {
-        hc_ok(r, want, "0");
-    } else {
+    if (worst > 0) {
         hc_bad(r, HOST_CHECK_WARN, want,
-               "for c in /sys/kernel/debug/sched/fair_server/cpu*; do echo 0 > $c/runtime; done",
+               "for c in " FAIR_SERVER "/cpu*; do echo 0 > $c/runtime; done",
                "%" PRId64 " ns of each second on CPU %u go to others when realtime threads want it "
                "all", worst, worst_cpu);
+    } else if (unread >= 0) {
+        fair_server_unknown(r, want, (unsigned)unread);
+    } else {
+        hc_ok(r, want, "0");
     }
 }
 
@@ -89,8 +125,9 @@ static uint64_t read_caps(HostCheckRun *r, bool *foreign)
     uint64_t v = caps ? g_ascii_strtoull(caps, NULL, 16) : 0;
     unsigned long inside = 0, outside = 0, count = UINT32_MAX;
 
-    *foreign = map && sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
-               (inside || outside || count != UINT32_MAX);
+    *foreign = map ? sscanf(map, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
+                         (inside || outside || count != UINT32_MAX)
+                   : !hc_absent(r, "/proc/self", "/proc/self/uid_map");
     g_free(caps);
     g_free(map);
     return *foreign ? 0 : v;
@@ -201,6 +238,8 @@ static void check_capabilities(HostCheckRun *r)
 
 /* ---- Cgroups ---- */
 
+static char *cgroup_path(HostCheckRun *r, const char *controller);
+
 static bool has_word(const char *list, const char *word)
 {
     char **words = g_strsplit(list, ",", -1);
@@ -208,6 +247,37 @@ static bool has_word(const char *list, const char *word)
 
     g_strfreev(words);
     return found;
+}
+
+/*
+ * The verdict where a file of this process's cgroup was not read. OK: the process is in no group of that
+ * kind, or its group has no such file. where: the file, NULL if it is not known where it would be.
+ */
+static void cgroup_none(HostCheckRun *r, const char *want, const char *controller, const char *where,
+                        const char *none)
+{
+    char *groups = hc_read(r, "/proc/self/cgroup"), *path = cgroup_path(r, controller);
+    char *dir = where ? g_path_get_dirname(where) : NULL;
+
+    if (where) {
+        hc_none(r, want, dir, where, none);
+    } else if (!groups) {
+        hc_none(r, want, "/proc/self", "/proc/self/cgroup", "no cgroups in this kernel");
+    } else if (path && controller) {
+        char *fix = g_strdup_printf("mount -t cgroup -o %s none /sys/fs/cgroup/%s", controller, controller);
+
+        hc_bad(r, HOST_CHECK_WARN, want, fix, "unknown: the hierarchy of %s (cgroup v1) is not mounted here",
+               controller);
+        g_free(fix);
+    } else if (path && *path) { /* the root group has no limits */
+        hc_bad(r, HOST_CHECK_WARN, want, "mount -t cgroup2 none /sys/fs/cgroup",
+               "unknown: cgroup v2 is not mounted here");
+    } else {
+        hc_ok(r, want, "%s", none);
+    }
+    g_free(dir);
+    g_free(path);
+    g_free(groups);
 }
 
 /* This process's path in the hierarchy of a controller (NULL: version 2's). g_free(). */
@@ -277,7 +347,7 @@ static void check_cgroup_v1(HostCheckRun *r)
     char *where, *text = cgroup_read(r, "cpu", "cpu.rt_runtime_us", &where);
 
     if (!text) {
-        hc_ok(r, want, "no realtime budgets here (cgroup v1 cpu.rt_runtime_us)");
+        cgroup_none(r, want, "cpu", where, "no realtime budgets here (cgroup v1 cpu.rt_runtime_us)");
     } else if (g_ascii_strtoll(text, NULL, 10) == 0) {
         char *fix = g_strdup_printf("echo 950000 > %s (and in each group above it)", where);
         hc_bad(r, HOST_CHECK_FAIL, want, fix, "%s is 0: EPERM even for root", where);
@@ -293,13 +363,13 @@ static void check_cgroup_v1(HostCheckRun *r)
     g_free(where);
 }
 
-/* Was the kernel built with this option? Only if it says so. */
-static bool kernel_has(HostCheckRun *r, const char *option)
+/* Was the kernel built with this option? 1, 0; -1: its configuration cannot be read. */
+static int kernel_has(HostCheckRun *r, const char *option)
 {
     char *release = hc_read(r, "/proc/sys/kernel/osrelease");
     char *config = release ? hc_read(r, "/boot/config-%s", release) : NULL;
     char *line = g_strdup_printf("%s=y", option);
-    bool found = config && strstr(config, line);
+    int found = config ? strstr(config, line) != NULL : -1;
 
     g_free(line);
     g_free(config);
@@ -311,10 +381,11 @@ static void check_cgroup_v2(HostCheckRun *r)
 {
     static const char want[] = "realtime permitted in this process's cgroup, no quota of CPU time";
     char *where, *text = cgroup_read(r, NULL, "cpu.max", &where);
+    int group_sched = text ? kernel_has(r, "CONFIG_RT_GROUP_SCHED") : 0;
 
     /* Documentation/admin-guide/cgroup-v2.rst, "CPU": with group scheduling of realtime threads
      * compiled in, a group with the cpu controller has no budget, and no file to give it one. */
-    if (text && kernel_has(r, "CONFIG_RT_GROUP_SCHED")) {
+    if (text && group_sched > 0) {
         hc_bad(r, HOST_CHECK_FAIL, want,
                "boot with rt_group_sched=0 (Linux 6.16 and later); or move the process to a group "
                "without the cpu controller",
@@ -324,10 +395,14 @@ static void check_cgroup_v2(HostCheckRun *r)
         hc_bad(r, HOST_CHECK_WARN, want, fix, "%s is %s: helper threads are throttled", where,
                text);
         g_free(fix);
+    } else if (text && group_sched < 0) {
+        hc_bad(r, HOST_CHECK_WARN, want, "see that CONFIG_RT_GROUP_SCHED is not set (zgrep RT_GROUP_SCHED "
+               "/proc/config.gz), and put the configuration at /boot/config-RELEASE",
+               "%s is %s; unknown: whether the kernel has RT_GROUP_SCHED", where, text);
     } else if (text) {
         hc_ok(r, want, "%s is %s", where, text);
     } else {
-        hc_ok(r, want, "no cpu controller here (cgroup v2)");
+        cgroup_none(r, want, NULL, where, "no cpu controller here (cgroup v2)");
     }
     g_free(text);
     g_free(where);
@@ -360,9 +435,11 @@ static void check_seccomp(HostCheckRun *r)
 {
     static const char want[] = "0, or a filter that permits sched_setscheduler, "
                                "sched_setaffinity and mlockall";
-    char *text = hc_field(r, "/proc/self/status", "Seccomp");
+    char *text = hc_field(r, "/proc/self/status", "Seccomp"), *status = hc_read(r, "/proc/self/status");
 
-    if (!text || strcmp(text, "0") == 0) {
+    if (!text && !status) {
+        hc_unknown(r, want, "/proc/self/status");
+    } else if (!text || strcmp(text, "0") == 0) {
         hc_ok(r, want, "%s", text ? "0" : "none in this kernel");
     } else if (strcmp(text, "2") == 0) {
         hc_bad(r, HOST_CHECK_WARN, want,
@@ -371,37 +448,67 @@ static void check_seccomp(HostCheckRun *r)
     } else {
         hc_bad(r, HOST_CHECK_FAIL, want, "start without strict seccomp", "%s", text);
     }
+    g_free(status);
     g_free(text);
 }
 
 /* ---- The kernel's own threads ---- */
 
-/* Highest realtime priority among the kernel's threads with this prefix; -1: there are none. */
+/* If pid is one of the kernel's threads, its name (g_free()) and realtime priority; else NULL. */
+static char *kthread_read(HostCheckRun *r, const char *pid, int *prio)
+{
+    char *text = g_ascii_isdigit(*pid) ? hc_read(r, "/proc/%s/stat", pid) : NULL, *name = NULL;
+    char *open = text ? strchr(text, '(') : NULL, *close = text ? strrchr(text, ')') : NULL;
+
+    if (open && close) {
+        /* Fields from 3 (the state) on: 9 flags (PF_KTHREAD), 40 priority. proc(5). */
+        char **f = g_strsplit(g_strchug(close + 1), " ", -1);
+        if (g_strv_length(f) > 37 && (strtoul(f[6], NULL, 10) & 0x00200000)) {
+            name = g_strndup(open + 1, (gsize)(close - open - 1));
+            *prio = atoi(f[37]);
+        }
+        g_strfreev(f);
+    }
+    g_free(text);
+    return name;
+}
+
+#define KTHREAD_NONE   (-1) /* kernel threads are shown, and none is called that */
+#define KTHREAD_HIDDEN (-2) /* not all are shown, or none at all: another pid namespace, hidepid= */
+
+/* Is it a process that nothing can be said about? */
+static bool is_hidden(HostCheckRun *r, const char *pid)
+{
+    char *path = g_strdup_printf("/proc/%s/stat", pid), *text = hc_read(r, "%s", path);
+    bool hidden = g_ascii_isdigit(*pid) && !text && !hc_absent(r, "/proc", path);
+
+    g_free(text);
+    g_free(path);
+    return hidden;
+}
+
+/* Highest realtime priority among the kernel's threads with this prefix. */
 static int kthread_priority(HostCheckRun *r, const char *prefix)
 {
     char *path = g_strconcat(r->root, "/proc", NULL);
     GDir *dir = g_dir_open(path, 0, NULL);
-    int best = -1;
+    int best = KTHREAD_HIDDEN, prio;
+    bool hidden = false;
 
     g_free(path);
     for (const char *pid; dir && (pid = g_dir_read_name(dir));) {
-        char *text = g_ascii_isdigit(*pid) ? hc_read(r, "/proc/%s/stat", pid) : NULL;
-        char *open = text ? strchr(text, '(') : NULL, *close = text ? strrchr(text, ')') : NULL;
+        char *name = kthread_read(r, pid, &prio);
 
-        if (open && close && g_str_has_prefix(open + 1, prefix)) {
-            /* Fields from 3 (the state) on: 9 flags (PF_KTHREAD), 40 priority. proc(5). */
-            char **f = g_strsplit(g_strchug(close + 1), " ", -1);
-            if (g_strv_length(f) > 37 && (strtoul(f[6], NULL, 10) & 0x00200000)) {
-                best = MAX(best, atoi(f[37]));
-            }
-            g_strfreev(f);
+        if (name) {
+            best = MAX(best, g_str_has_prefix(name, prefix) ? prio : KTHREAD_NONE);
         }
-        g_free(text);
+        hidden |= !name && is_hidden(r, pid);
+        g_free(name);
     }
     if (dir) {
         g_dir_close(dir);
     }
-    return best;
+    return hidden && best < 0 ? KTHREAD_HIDDEN : best;
 }
 
 static void check_kthread(HostCheckRun *r, const char *name, bool timeshared_hurts)
@@ -410,8 +517,11 @@ static void check_kthread(HostCheckRun *r, const char *name, bool timeshared_hur
     int prio = kthread_priority(r, prefix);
     char *want = g_strdup_printf("above maxprio (%d), or none", r->prio);
 
-    if (prio < 0) {
-        hc_ok(r, want, "none runs, or none is shown here");
+    if (prio == KTHREAD_HIDDEN) {
+        hc_bad(r, HOST_CHECK_WARN, want, "run the check on the host, outside the container, where /proc shows "
+               "the kernel's threads (no hidepid=)", "unknown: threads of the kernel are not shown here");
+    } else if (prio == KTHREAD_NONE) {
+        hc_ok(r, want, "none runs");
     } else if (prio > r->prio) {
         hc_ok(r, want, "%d", prio);
     } else if (prio == 0 && !timeshared_hurts) {
@@ -429,10 +539,11 @@ static void check_kthread(HostCheckRun *r, const char *name, bool timeshared_hur
     g_free(prefix);
 }
 
-static bool is_preempt_rt(HostCheckRun *r)
+/* Also if it is not known whether it is. */
+static bool may_be_preempt_rt(HostCheckRun *r)
 {
     char *version = hc_read(r, "/proc/version");
-    bool rt = version && strstr(version, "PREEMPT_RT");
+    bool rt = !version || strstr(version, "PREEMPT_RT");
 
     g_free(version);
     return rt;
@@ -440,12 +551,12 @@ static bool is_preempt_rt(HostCheckRun *r)
 
 static void check_ksoftirqd(HostCheckRun *r)
 {
-    check_kthread(r, "ksoftirqd", is_preempt_rt(r));
+    check_kthread(r, "ksoftirqd", may_be_preempt_rt(r));
 }
 
 static void check_rcuc(HostCheckRun *r)
 {
-    check_kthread(r, "rcuc", is_preempt_rt(r));
+    check_kthread(r, "rcuc", may_be_preempt_rt(r));
 }
 
 static void check_ktimers(HostCheckRun *r)

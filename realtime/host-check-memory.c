@@ -10,14 +10,17 @@
 
 /* ---- Memory ---- */
 
+#define MM  "/sys/kernel/mm"
+#define THP MM "/transparent_hugepage/enabled"
+
 static void check_thp(HostCheckRun *r)
 {
     static const char want[] = "madvise or never: khugepaged stops a guest while it moves pages";
-    char *text = hc_read(r, "/sys/kernel/mm/transparent_hugepage/enabled");
+    char *text = hc_read(r, THP);
     char *mode = text ? hc_choice(text) : NULL;
 
     if (!mode) {
-        hc_ok(r, want, "none in this kernel");
+        hc_none(r, want, MM, THP, "none in this kernel");
     } else if (strcmp(mode, "always") == 0) {
         hc_bad(r, HOST_CHECK_WARN, want,
                "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled", "always");
@@ -33,8 +36,8 @@ static void check_ksm(HostCheckRun *r)
     static const char want[] = "off (0 or 2)";
     int64_t run;
 
-    if (!hc_read_i64(r, &run, "/sys/kernel/mm/ksm/run")) {
-        hc_ok(r, want, "none in this kernel");
+    if (!hc_read_i64(r, &run, MM "/ksm/run")) {
+        hc_none(r, want, MM, MM "/ksm/run", "none in this kernel");
     } else if (run == 1) {
         hc_bad(r, HOST_CHECK_WARN, want, "echo 2 > /sys/kernel/mm/ksm/run", "on");
     } else {
@@ -46,12 +49,14 @@ static void check_ksm(HostCheckRun *r)
 static void check_hugepages(HostCheckRun *r)
 {
     static const char want[] = "transparent huge pages for guest RAM: fewer TLB misses and faults";
-    char *text = hc_read(r, "/sys/kernel/mm/transparent_hugepage/enabled");
+    char *text = hc_read(r, THP);
     char *mode = text ? hc_choice(text) : NULL;
-    char *reserved = hc_field(r, "/proc/meminfo", "HugePages_Free");
+    char *reserved = hc_field(r, "/proc/meminfo", "HugePages_Free"), *meminfo = NULL;
     uint64_t idle = reserved ? g_ascii_strtoull(reserved, NULL, 10) : 0;
 
-    if (!mode) {
+    if (!mode && !hc_absent(r, MM, THP)) {
+        hc_unknown(r, want, THP);
+    } else if (!mode) {
         hc_bad(r, HOST_CHECK_WARN, want, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE",
                "none in this kernel");
     } else if (strcmp(mode, "never") == 0) {
@@ -61,9 +66,12 @@ static void check_hugepages(HostCheckRun *r)
         hc_bad(r, HOST_CHECK_WARN, want, "sysctl vm.nr_hugepages=0, unless others use them",
                "%s; %" PRIu64 " reserved huge pages lie idle, guest RAM does not use them", mode,
                idle);
+    } else if (!reserved && !(meminfo = hc_read(r, "/proc/meminfo"))) {
+        hc_unknown(r, want, "/proc/meminfo");
     } else {
         hc_ok(r, want, "%s", mode);
     }
+    g_free(meminfo);
     g_free(reserved);
     g_free(mode);
     g_free(text);
@@ -75,7 +83,7 @@ static void check_numa_balancing(HostCheckRun *r)
     int64_t v;
 
     if (!hc_read_i64(r, &v, "/proc/sys/kernel/numa_balancing")) {
-        hc_ok(r, want, "none in this kernel");
+        hc_none(r, want, "/proc/sys/kernel", "/proc/sys/kernel/numa_balancing", "none in this kernel");
     } else if (v) {
         hc_bad(r, HOST_CHECK_WARN, want, "sysctl kernel.numa_balancing=0",
                "%" PRId64 ": pages are unmapped to see who uses them", v);
@@ -91,7 +99,7 @@ static void check_swap(HostCheckRun *r)
     char *line = text ? strchr(text, '\n') : NULL; /* after the heading */
 
     if (!text) {
-        hc_ok(r, want, "none in this kernel");
+        hc_none(r, want, "/proc/self", "/proc/swaps", "none in this kernel");
     } else if (!line) {
         hc_ok(r, want, "none");
     } else {
@@ -128,9 +136,12 @@ static void check_free_memory(HostCheckRun *r)
 
 /* ---- Parameters of the kvm modules ---- */
 
-static void kvm_absent(HostCheckRun *r, const char *want)
+static void kvm_absent(HostCheckRun *r, const char *want, const char *module, const char *name)
 {
-    hc_ok(r, want, "this kernel's kvm has no such parameter, or is not loaded");
+    char *path = g_strdup_printf("/sys/module/%s/parameters/%s", module, name);
+
+    hc_none(r, want, "/sys/module", path, "this kernel's kvm has no such parameter, or is not loaded");
+    g_free(path);
 }
 
 static bool is_off(const char *v)
@@ -146,7 +157,7 @@ static void kvm_wants_off(HostCheckRun *r, const char *name, const char *why)
     char *want = g_strdup_printf("off: %s", why);
 
     if (!v) {
-        kvm_absent(r, want);
+        kvm_absent(r, want, "kvm", name);
     } else if (is_off(v)) {
         hc_ok(r, want, "%s", v);
     } else {
@@ -174,13 +185,15 @@ static void check_periodic_sync(HostCheckRun *r)
 static void check_timer_advance(HostCheckRun *r)
 {
     static const char want[] = "-1 (tuned by the kernel), Y, or a measured number of ns";
-    char *v = hc_read(r, "/sys/module/kvm/parameters/lapic_timer_advance_ns");
+    const char *name = "lapic_timer_advance_ns";
+    char *v = hc_read(r, "/sys/module/kvm/parameters/%s", name);
 
-    if (!v) {
-        v = hc_read(r, "/sys/module/kvm/parameters/lapic_timer_advance");
+    if (!v && hc_absent(r, "/sys/module", "/sys/module/kvm/parameters/lapic_timer_advance_ns")) {
+        name = "lapic_timer_advance";
+        v = hc_read(r, "/sys/module/kvm/parameters/%s", name);
     }
     if (!v) {
-        kvm_absent(r, want);
+        kvm_absent(r, want, "kvm", name);
     } else if (is_off(v)) {
         hc_bad(r, HOST_CHECK_WARN, want,
                "echo 'options kvm lapic_timer_advance_ns=-1' > /etc/modprobe.d/kvm-realtime.conf, "
@@ -198,7 +211,7 @@ static void check_halt_poll(HostCheckRun *r)
     int64_t v;
 
     if (!hc_read_i64(r, &v, "/sys/module/kvm/parameters/halt_poll_ns")) {
-        kvm_absent(r, want);
+        kvm_absent(r, want, "kvm", "halt_poll_ns");
     } else if (v == 0) {
         hc_bad(r, HOST_CHECK_WARN, want,
                "echo 200000 > /sys/module/kvm/parameters/halt_poll_ns", "0");
@@ -229,8 +242,10 @@ static void check_ple_gap(HostCheckRun *r)
         } else {
             hc_ok(r, want, "pause_filter_count 0");
         }
+    } else if (hc_absent(r, "/sys/module", "/sys/module/kvm_intel/parameters/ple_gap")) {
+        kvm_absent(r, want, "kvm_amd", "pause_filter_count");
     } else {
-        kvm_absent(r, want);
+        kvm_absent(r, want, "kvm_intel", "ple_gap");
     }
 }
 

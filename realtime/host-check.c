@@ -2,10 +2,12 @@
 /* The host's self-check: running the lines, and showing them. The lines are in host-check-*.c. */
 #include "host-check-internal.h"
 
+#include <errno.h>
 #include <glib.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Files ---- */
 
@@ -91,6 +93,33 @@ char *hc_choice(const char *text)
     const char *open = strpbrk(text, "[("), *close = open ? strpbrk(open, "])") : NULL;
 
     return close ? g_strndup(open + 1, (gsize)(close - open - 1)) : g_strdup(text);
+}
+
+bool hc_absent(const HostCheckRun *r, const char *base, const char *path)
+{
+    char *dir = g_strconcat(r->root, base, NULL), *file = g_strconcat(r->root, path, NULL);
+    bool absent = access(dir, R_OK | X_OK) == 0 && access(file, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR);
+
+    g_free(file);
+    g_free(dir);
+    return absent;
+}
+
+void hc_unknown(HostCheckRun *r, const char *wanted, const char *path)
+{
+    char *fix = g_strdup_printf("mount /proc and /sys here, and let this process read %s", path);
+
+    hc_bad(r, HOST_CHECK_WARN, wanted, fix, "unknown: %s cannot be read", path);
+    g_free(fix);
+}
+
+void hc_none(HostCheckRun *r, const char *wanted, const char *base, const char *path, const char *none)
+{
+    if (hc_absent(r, base, path)) {
+        hc_ok(r, wanted, "%s", none);
+    } else {
+        hc_unknown(r, wanted, path);
+    }
 }
 
 /* ---- Sets of CPUs ---- */
@@ -191,6 +220,9 @@ static void run_begin(HostCheckRun *r, const HostCheckParams *p)
     *r = (HostCheckRun){ .p = p, .root = p->root ? p->root : "" };
     r->prio = p->max_priority ? p->max_priority : 2;
     char *text = hc_read(r, "/sys/devices/system/cpu/online");
+    if (!text) { /* judge at least those that it may run on */
+        text = hc_field(r, "/proc/self/status", "Cpus_allowed_list");
+    }
     hc_cpus_parse(&r->online, text ? text : "0");
     g_free(text);
     r->rt = r->online;

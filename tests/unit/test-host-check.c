@@ -143,7 +143,7 @@ static const Case single_cases[] = {
     { "idle-states", CPU "cpu2/cpuidle/state0/latency", NULL, OK, "no idle states" },
     { "smt", CPU "smt/active", "0\n", OK, "off" },
     { "smt", CPU "smt/active", "1\n", WARN, "on" },
-    { "smt", CPU "smt/active", NULL, OK, "no SMT" },
+    { "smt", CPU "smt/active", NULL, WARN, "unknown" },
     { "affinity", CPU "online", "0-3\n", OK, "2-3" },
     { "affinity", CPU "online", "2-3\n", WARN, "every CPU" },
     { "affinity", CPU "online", "0-2\n", FAIL, "CPUs 3" },
@@ -153,10 +153,11 @@ static const Case single_cases[] = {
     { "rt-throttling", "/proc/sys/kernel/sched_rt_runtime_us", "950000\n", WARN, "950000" },
     { "rt-throttling", "/proc/sys/kernel/sched_rt_runtime_us", "0\n", FAIL, "0" },
     { "rt-throttling", "/proc/sys/kernel/sched_rt_runtime_us", NULL, OK, "no such limit" },
-    { "fair-server", "/sys/kernel/debug/sched/fair_server/cpu2/runtime", "0\n", OK, "0" },
+    { "fair-server", "/sys/kernel/debug/sched/fair_server/cpu2/runtime", "0\n", WARN,
+      "unknown: /sys/kernel/debug/sched/fair_server/cpu3/runtime" },
     { "fair-server", "/sys/kernel/debug/sched/fair_server/cpu2/runtime", "50000000\n", WARN,
       "50000000" },
-    { "fair-server", "/sys/kernel/debug/sched/fair_server/cpu2/runtime", NULL, OK, "none" },
+    { "fair-server", "/sys/kernel/debug/sched/fair_server/cpu2/runtime", NULL, WARN, "unknown" },
     { "rlimit-rtprio", "/proc/self/limits", LIMITS("50", "0", "unlimited"), OK, "50" },
     { "rlimit-rtprio", "/proc/self/limits", LIMITS("49", "0", "unlimited"), FAIL, "49" },
     { "rlimit-rtprio", "/proc/self/limits", NULL, WARN, "unknown" },
@@ -184,7 +185,8 @@ static const Case single_cases[] = {
     { "seccomp", "/proc/self/status", "Seccomp:\t0\n", OK, "0" },
     { "seccomp", "/proc/self/status", "Seccomp:\t2\n", WARN, "filter" },
     { "seccomp", "/proc/self/status", "Seccomp:\t1\n", FAIL, "1" },
-    { "seccomp", "/proc/self/status", NULL, OK, "none" },
+    { "seccomp", "/proc/self/status", NULL, WARN, "unknown" },
+    { "seccomp", "/proc/self/status", "Threads:\t1\n", OK, "none in this kernel" },
     { "ksoftirqd", "/proc/12/stat", KTHREAD("ksoftirqd/0", "51"), OK, "51" },
     { "ksoftirqd", "/proc/12/stat", KTHREAD("ksoftirqd/0", "50"), WARN, "50" },
     { "ksoftirqd", "/proc/12/stat", KTHREAD("ksoftirqd/0", "0"), OK, "SCHED_OTHER" },
@@ -247,21 +249,132 @@ static const Case single_cases[] = {
     { "kvm-ple-gap", "/sys/module/kvm_intel/parameters/ple_gap", NULL, OK, "no such" },
 };
 
+static void put_dir(const char *path)
+{
+    char *full = g_strconcat(root, path, NULL);
+
+    g_assert_cmpint(g_mkdir_with_parents(full, 0755), ==, 0);
+    g_free(full);
+}
+
+/* /proc and /sys are mounted, and show four CPUs and a kernel thread; all else is not there. but: what is left out. */
+static void put_base(const char *but)
+{
+    static const char *const dirs[] = { "/proc/self", "/proc/sys/kernel", "/sys/module", "/sys/kernel/mm" };
+    static const struct {
+        const char *path, *text;
+    } files[] = {
+        { CPU "online", "0-3\n" },
+        { "/proc/2/stat", KTHREAD("kthreadd", "0") },
+        { "/proc/version", "Linux 6.1 #1 SMP PREEMPT x" },
+        { "/proc/meminfo", "HugePages_Free: 0\n" },
+    };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(dirs); i++) {
+        put_dir(dirs[i]);
+    }
+    for (unsigned i = 0; i < ARRAY_SIZE(files); i++) {
+        if (strcmp(files[i].path, but)) {
+            put(files[i].path, files[i].text);
+        }
+    }
+}
+
 static void test_single(void)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(single_cases); i++) {
         const Case *c = &single_cases[i];
 
         host_begin();
-        if (strcmp(c->path, CPU "online") != 0) {
-            put(CPU "online", "0-3\n");
-        }
+        put_base(c->path);
         if (c->text) {
             put(c->path, c->text);
         }
         expect(&pinned, c->name, c->status, c->word);
         host_end();
     }
+}
+
+static void expect_not_ok(const HostCheckParams *p, const char *name)
+{
+    HostCheckParams with_root = *p;
+
+    with_root.root = root;
+    HostCheck *c = host_check_run(&with_root);
+    for (unsigned i = 0; i < c->count; i++) {
+        if ((!name || !strcmp(c->lines[i].name, name)) && c->lines[i].status == OK) {
+            g_error("%s is ok: '%s'", c->lines[i].name, c->lines[i].found);
+        }
+    }
+    host_check_free(c);
+}
+
+/* A value that cannot be read is never OK: here each file is there, and reading it fails. */
+static void test_unreadable(void)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(single_cases); i++) {
+        const Case *c = &single_cases[i];
+
+        if (strstr(c->path, "/cpu0/") || !strcmp(c->path, "/proc/irq")) {
+            continue; /* no CPU of ours; a directory as it is */
+        }
+        host_begin();
+        put_base(c->path);
+        put_dir(c->path); /* a directory: root too cannot read it as a file */
+        expect_not_ok(&pinned, c->name);
+        host_end();
+    }
+}
+
+/* Neither /proc nor /sys is mounted. */
+static void test_nothing_mounted(void)
+{
+    host_begin();
+    put_dir("/proc");
+    put_dir("/sys");
+    expect_not_ok(&pinned, NULL);
+    expect_not_ok(&loose, NULL);
+    host_end();
+}
+
+static void test_fair_server(void)
+{
+    host_begin();
+    put_base("");
+    put("/proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
+    expect(&pinned, "fair-server", OK, "6.1.0-13-amd64 is older than Linux 6.12");
+    put("/proc/sys/kernel/osrelease", "6.11.9\n");
+    expect(&pinned, "fair-server", OK, "older");
+    put("/proc/sys/kernel/osrelease", "6.12.0\n");
+    expect(&pinned, "fair-server", WARN, "unknown: /sys/kernel/debug/sched/fair_server/cpu2/runtime cannot");
+    put("/proc/sys/kernel/osrelease", "7.0.1\n");
+    expect(&pinned, "fair-server", WARN, "unknown");
+    put("/proc/sys/kernel/osrelease", "strange\n");
+    expect(&pinned, "fair-server", WARN, "unknown");
+    put_dir("/sys/kernel/debug/sched");
+    expect(&pinned, "fair-server", WARN, "no fair_server in it");
+    put("/sys/kernel/debug/sched/fair_server/cpu2/runtime", "0\n");
+    put("/sys/kernel/debug/sched/fair_server/cpu3/runtime", "0\n");
+    expect(&pinned, "fair-server", OK, "0");
+    put("/sys/kernel/debug/sched/fair_server/cpu3/runtime", "7\n");
+    expect(&pinned, "fair-server", WARN, "7 ns of each second on CPU 3");
+    host_end();
+}
+
+/* Before Linux 4.19. */
+static void test_siblings(void)
+{
+    host_begin();
+    put_base("");
+    put(CPU "cpu2/topology/thread_siblings_list", "2\n");
+    expect(&pinned, "smt", WARN, "unknown");
+    put(CPU "cpu3/topology/thread_siblings_list", "3\n");
+    expect(&pinned, "smt", OK, "off");
+    put(CPU "cpu3/topology/thread_siblings_list", "1,3\n");
+    expect(&pinned, "smt", WARN, "more than one CPU");
+    put(CPU "smt/active", "0\n");
+    expect(&pinned, "smt", OK, "off");
+    host_end();
 }
 
 /* Each line of the check is in the table above, or has a test of its own below. */
@@ -310,6 +423,7 @@ static void test_idle_held(void)
     put(CPU "cpu2/cpuidle/state1/disable", "1\n");
     expect(&pinned, "idle-states", OK, "at most 1 us");
     put(CPU "cpu2/cpuidle/state1/disable", "0\n");
+    put(CPU "cpu3/cpuidle/state0/latency", "1\n");
     put("/dev/cpu_dma_latency", "");
     expect(&pinned, "idle-states", OK, "held at 0");
     HostCheckParams p = pinned;
@@ -387,6 +501,8 @@ static void test_fake_kernel_thread(void)
     host_begin();
     put("/proc/12/stat", "12 (ktimers/0) S 2 0 0 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 7 0 0 1 0 0 "
                          "0 0 0 0 0 2147483647 0 1 0 0 17 0 1 1 0 0 0 0 0 0 0 0 0 0 0");
+    expect(&pinned, "ktimers", WARN, "unknown"); /* and no other is shown */
+    put("/proc/2/stat", KTHREAD("kthreadd", "0"));
     expect(&pinned, "ktimers", OK, "none");
     host_end();
 }
@@ -408,8 +524,14 @@ static void test_user_namespace(void)
 static void test_cgroup_v1(void)
 {
     host_begin();
+    expect(&pinned, "cgroup-v1-rt", WARN, "unknown: /proc/self/cgroup");
+    put("/proc/self/limits", "");
+    expect(&pinned, "cgroup-v1-rt", OK, "no cgroups in this kernel");
+    put("/proc/self/cgroup", "5:memory:/vm\n0::/\n");
     expect(&pinned, "cgroup-v1-rt", OK, "no realtime budgets");
     put("/proc/self/cgroup", "5:memory:/vm\n4:cpu,cpuacct:/vm\n0::/\n");
+    expect(&pinned, "cgroup-v1-rt", WARN, "unknown: the hierarchy of cpu");
+    put_dir("/sys/fs/cgroup/cpu,cpuacct/vm");
     put("/proc/self/mountinfo",
         "30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n");
     expect(&pinned, "cgroup-v1-rt", OK, "no realtime budgets");
@@ -429,11 +551,19 @@ static void test_cgroup_v1(void)
 static void test_cgroup_v2(void)
 {
     host_begin();
+    expect(&pinned, "cgroup-v2-cpu", WARN, "unknown: /proc/self/cgroup");
+    put("/proc/self/cgroup", "0::/\n");
     expect(&pinned, "cgroup-v2-cpu", OK, "no cpu controller");
     put("/proc/self/cgroup", "0::/machine.slice/vm\n");
+    expect(&pinned, "cgroup-v2-cpu", WARN, "unknown: cgroup v2 is not mounted");
     put("/proc/self/mountinfo", "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    expect(&pinned, "cgroup-v2-cpu", WARN, "unknown");
+    put_dir("/sys/fs/cgroup/machine.slice/vm");
     expect(&pinned, "cgroup-v2-cpu", OK, "no cpu controller");
     put("/sys/fs/cgroup/machine.slice/vm/cpu.max", "max 100000\n");
+    expect(&pinned, "cgroup-v2-cpu", WARN, "unknown: whether the kernel has RT_GROUP_SCHED");
+    put("/proc/sys/kernel/osrelease", "6.1.0-x\n");
+    put("/boot/config-6.1.0-x", "CONFIG_FOO=y\n");
     expect(&pinned, "cgroup-v2-cpu", OK, "max");
     put("/sys/fs/cgroup/machine.slice/vm/cpu.max", "50000 100000\n");
     expect(&pinned, "cgroup-v2-cpu", WARN, "50000");
@@ -517,6 +647,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/host-check/single", test_single);
+    g_test_add_func("/host-check/unreadable", test_unreadable);
+    g_test_add_func("/host-check/nothing-mounted", test_nothing_mounted);
+    g_test_add_func("/host-check/fair-server", test_fair_server);
+    g_test_add_func("/host-check/siblings", test_siblings);
     g_test_add_func("/host-check/complete", test_complete);
     g_test_add_func("/host-check/preempt-mode", test_preempt_mode);
     g_test_add_func("/host-check/idle-held", test_idle_held);
