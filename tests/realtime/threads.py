@@ -99,7 +99,11 @@ class Emulator:
 
 
 def check_classes(pid, main, vcpu, cpus):
+    end = time.monotonic() + 10
     threads = threads_of(pid)
+    while not any(t[0] == 'control' for t in threads) and time.monotonic() < end:
+        time.sleep(0.02)  # it is the last to come, after the command has returned
+        threads = threads_of(pid)
     vcpus = [t for t in threads if t[0].startswith('CPU ')]
     if sorted(t[0] for t in vcpus) != [f'CPU {i}/TCG' for i in range(cpus)]:
         raise AssertionError(f'vCPU threads: {threads}')
