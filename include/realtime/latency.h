@@ -153,7 +153,7 @@ static inline void latency_entry(void)
  * Accesses of translated code to devices, which are too quick to look at the clock twice for each:
  * one of LATENCY_SAMPLE is timed; all of them while there is a bound.
  */
-#define LATENCY_SAMPLE 256
+#define LATENCY_SAMPLE 512
 extern _Atomic uint32_t latency_sample_interval;
 
 static inline uint64_t latency_sample_begin(void)
