@@ -84,7 +84,7 @@ def exits_by_reason():
             check_shape(io)
             assert io['count'] * io['weight'] > 5000, (accel, io)
             # Every access of KVM's comes out and is timed; the translator times a sample.
-            assert io['weight'] == (1 if accel == 'kvm' else 256), (accel, io)
+            assert io['weight'] == (1 if accel == 'kvm' else 512), (accel, io)
             info = g.qmp.cmd('query-realtime-latency', buckets=True)
             for t in info['threads']:
                 for h in t['histograms']:
