@@ -6,12 +6,15 @@
 #include <glib.h>
 #include "event/event.h"
 #include "monitor/monitor.h"
+#include "qemu/json-check.h"
 
 struct json_object;
 struct json_tokener;
 
 /* Longest QMP command taken, and most output kept for a client that does not read. */
 #define QMP_MAX_INPUT    (64 * MiB)
+/* As QEMU: open brackets in a command. */
+#define QMP_MAX_DEPTH    1024
 #define MONITOR_MAX_OUT  (1 * MiB)
 /* A session stops taking commands while this much output waits. */
 #define MONITOR_HIGH_OUT (64 * KiB)
@@ -21,8 +24,7 @@ struct json_tokener;
 /* Of the text of a QMP command, up to where it is read; zeroed at its begin. See qmp-scan.c. */
 typedef struct QmpScan {
     unsigned depth; /* of open brackets */
-    char quote;     /* of the string it is in; 0: none */
-    bool escape;
+    JsonCheck check;
     bool number, integer;
     char digits[24]; /* the integer's sign and first digits, without leading zeros */
     unsigned digit_count;
@@ -86,10 +88,12 @@ void qmp_broadcast(struct json_object *j);
 /* qmp-scan.c */
 #define QMP_WIDE_MARK "e+00"
 /*
- * How much of buf to give to the parser next. *wide: it ends with an integer that does not fit in 64 bits;
- * QMP_WIDE_MARK behind it makes a number of it that keeps all its digits.
+ * How much of buf to give to the parser next. *put, if not NULL: what to give it after that, in place of the *skip
+ * bytes that follow in buf. It is QMP_WIDE_MARK behind an integer that does not fit in 64 bits, which
+ * makes a number of it that keeps all its digits; or another spelling of an escape. s->check.error: the byte
+ * after what is returned is wrong.
  */
-size_t qmp_scan(QmpScan *s, const uint8_t *buf, size_t len, bool *wide);
+size_t qmp_scan(QmpScan *s, const uint8_t *buf, size_t len, const char **put, size_t *skip);
 /* Members of all objects in j: fewer than QmpScan.members if one was named twice. */
 uint64_t qmp_members(struct json_object *j);
 /* Takes the marks off the numbers in j again. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the JSON parser does not tell: that a member was named twice (it keeps the last), and that an
- * integer does not fit in 64 bits (it takes the nearest). Looks at the text as it comes, in any pieces.
+ * What the JSON parser does not tell: that a member was named twice (it keeps the last), that an integer
+ * does not fit in 64 bits (it takes the nearest), and that something is no JSON at all
+ * (qemu/json-check.h). Looks at the text as it comes, in any pieces.
  */
 #include <json-c/json.h>
 #include <string.h>
@@ -46,31 +47,18 @@ static bool is_wide(const QmpScan *s)
                           (s->digit_count == n && memcmp(s->digits + 1, most, n) > 0));
 }
 
-static void string_byte(QmpScan *s, char c)
-{
-    if (s->escape) {
-        s->escape = false;
-    } else if (c == '\\') {
-        s->escape = true;
-    } else if (c == s->quote) {
-        s->quote = 0;
-    }
-}
-
 /* Outside of strings and numbers. True: the command ends here. */
 static bool plain_byte(QmpScan *s, char c)
 {
     switch (c) {
-    case '"':
-    case '\'':
-        s->quote = c;
-        break;
     case ':':
         s->members++;
         break;
     case '{':
     case '[':
-        s->depth++;
+        if (++s->depth > QMP_MAX_DEPTH) {
+            g_strlcpy(s->check.error, "nesting depth limit exceeded", sizeof(s->check.error));
+        }
         break;
     case '}':
     case ']':
@@ -84,28 +72,35 @@ static bool plain_byte(QmpScan *s, char c)
     return false;
 }
 
-size_t qmp_scan(QmpScan *s, const uint8_t *buf, size_t len, bool *wide)
+size_t qmp_scan(QmpScan *s, const uint8_t *buf, size_t len, const char **put, size_t *skip)
 {
-    *wide = false;
+    *put = NULL;
+    *skip = 0;
     for (size_t n = 0; n < len; n++) {
         char c = (char)buf[n];
+        bool in_string = s->check.quote;
 
-        if (s->quote) {
-            string_byte(s, c);
-            continue;
+        if (c == '\'' && s->check.escape) { /* the parser knows \' by its number alone */
+            s->check.escape = false;
+            *put = "u0027";
+            *skip = 1;
+            return n;
         }
-        if (s->number && number_goes_on(s, c)) {
-            continue;
-        }
-        if (s->number) {
+        if (s->number && !number_goes_on(s, c)) {
             s->number = false;
-            *wide = is_wide(s);
-            if (*wide) {
-                return n;
+            if (is_wide(s)) {
+                *put = QMP_WIDE_MARK;
+                return n; /* c is looked at next time */
             }
         }
-        if (plain_byte(s, c)) {
+        if (!json_check(&s->check, c)) {
+            return n;
+        }
+        if (!in_string && !s->number && plain_byte(s, c)) {
             return n + 1;
+        }
+        if (*s->check.error) {
+            return n;
         }
     }
     return len;

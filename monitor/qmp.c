@@ -11,7 +11,6 @@
 #include "monitor/qapi-util.h"
 #include "qapi/qapi.h"
 
-#define QMP_MAX_DEPTH  256
 #define NAME_SHOWN_MAX 1000
 /* The JSON parser keeps its buffer; after a command of more than this it gets a new one. */
 #define TOK_KEEP_MAX   (256 * KiB)
@@ -173,12 +172,17 @@ static void qmp_dispatch(Monitor *mon, struct json_object *j)
 
 /* ---- Input ---- */
 
+static void parser_renew(Monitor *mon)
+{
+    json_tokener_free(mon->tok);
+    mon->tok = json_tokener_new_ex(QMP_MAX_DEPTH + 1);
+}
+
 /* Ready for the next command. */
 static void parser_reset(Monitor *mon)
 {
     if (mon->in_bytes > TOK_KEEP_MAX) {
-        json_tokener_free(mon->tok);
-        mon->tok = json_tokener_new_ex(QMP_MAX_DEPTH);
+        parser_renew(mon);
         monitor_trim();
     } else {
         json_tokener_reset(mon->tok);
@@ -191,9 +195,10 @@ static void syntax_error(Monitor *mon, const char *why)
 {
     Error *err = NULL;
 
-    error_setg(&err, "%s", why);
+    error_setg(&err, "JSON parse error, %s", why);
     send_error(mon, err, NULL);
     parser_reset(mon);
+    parser_renew(mon); /* a reset one still waits for the second half of a surrogate pair */
     mon->turn_over = true;
 }
 
@@ -212,8 +217,8 @@ static size_t qmp_feed(Monitor *mon, const uint8_t *buf, size_t len)
 {
     struct json_object *j;
     enum json_tokener_error e;
-    size_t used;
-    bool wide;
+    const char *put;
+    size_t used, skip;
 
     if (mon->skip_line) {
         const uint8_t *nl = memchr(buf, '\n', len);
@@ -224,23 +229,28 @@ static size_t qmp_feed(Monitor *mon, const uint8_t *buf, size_t len)
     if (!mon->in_bytes && (used = skip_space(buf, len))) {
         return used;
     }
-    len = qmp_scan(&mon->scan, buf, len, &wide);
+    len = qmp_scan(&mon->scan, buf, len, &put, &skip);
+    if (*mon->scan.check.error) {
+        mon->skip_line = buf[len] != '\n';
+        syntax_error(mon, mon->scan.check.error);
+        return len + 1;
+    }
     j = json_tokener_parse_ex(mon->tok, (const char *)buf, (int)len);
-    if (wide && json_tokener_get_error(mon->tok) == json_tokener_continue) {
-        j = json_tokener_parse_ex(mon->tok, QMP_WIDE_MARK, strlen(QMP_WIDE_MARK));
+    if (put && json_tokener_get_error(mon->tok) == json_tokener_continue) {
+        j = json_tokener_parse_ex(mon->tok, put, (int)strlen(put));
     }
     e = json_tokener_get_error(mon->tok);
     used = MIN(json_tokener_get_parse_end(mon->tok), len);
     if (e == json_tokener_continue) {
-        mon->in_bytes += len;
+        mon->in_bytes += len + skip;
         if (mon->in_bytes > QMP_MAX_INPUT) {
-            syntax_error(mon, "JSON token size limit exceeded");
+            syntax_error(mon, "token size limit exceeded");
             mon->skip_line = true;
         }
-        return len;
+        return len + skip;
     }
     if (e != json_tokener_success) {
-        syntax_error(mon, "Invalid JSON syntax");
+        syntax_error(mon, "invalid syntax");
         mon->skip_line = !memchr(buf, '\n', MIN(used + 1, len));
         return MIN(used + 1, len);
     }
@@ -363,7 +373,7 @@ bool monitor_new_qmp(Chardev *chr, bool pretty, Error **errp)
     }
     mon->is_qmp = true;
     mon->pretty = pretty;
-    mon->tok = json_tokener_new_ex(QMP_MAX_DEPTH);
+    mon->tok = json_tokener_new_ex(QMP_MAX_DEPTH + 1);
     mon->in = g_byte_array_new();
     event_post_init(&mon->serve_post, qmp_serve, mon);
     chr_fe_set_handlers(&mon->fe, event_loop_control(), &qmp_ops, mon);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "qemu/cutils.h"
+#include "qemu/json-check.h"
 #include "qemu/json-names.h"
 
 typedef struct QemuOpt {
@@ -488,18 +489,20 @@ static bool json_flatten(GArray *pairs, const char *key, json_object *value, Err
 
 static bool split_json(GArray *pairs, const char *text, Error **errp)
 {
+    if (!json_check_text(text, errp)) {
+        return false;
+    }
     json_tokener *tok = json_tokener_new();
-    json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
     /* With its final NUL, so that a number at the end is complete. */
     json_object *root = json_tokener_parse_ex(tok, text, (int)strlen(text) + 1);
     enum json_tokener_error jerr = json_tokener_get_error(tok);
-    size_t end = json_tokener_get_parse_end(tok);
+    size_t end = MIN(json_tokener_get_parse_end(tok), strlen(text));
     g_autofree char *twice = NULL;
     bool ok = false;
 
     if (jerr != json_tokener_success) {
         error_setg(errp, "invalid JSON at character %zu: %s", end, json_tokener_error_desc(jerr));
-    } else if (text[MIN(end, strlen(text))]) {
+    } else if (text[end + strspn(text + end, " \t\r\n")]) {
         error_setg(errp, "invalid JSON at character %zu: something follows the object", end);
     } else if (!json_object_is_type(root, json_type_object)) {
         error_setg(errp, "the JSON value must be an object");

@@ -11,6 +11,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'lib'))
 from guest import Guest, Qmp, main  # noqa: E402
 
+sys.setrecursionlimit(10000)  # for JSON of many brackets
+
 
 def machine(*args):
     return Guest('-machine', 'none', '-accel', 'tcg', '-display', 'none', '-nodefaults', '-S', *args, qmp=True)
@@ -18,7 +20,8 @@ def machine(*args):
 
 def answer(q, text, pieces=False):
     """The line that answers text, as it is."""
-    for part in ([bytes([b]) for b in text.encode()] if pieces else [text.encode()]):
+    text = text if isinstance(text, bytes) else text.encode()
+    for part in ([bytes([b]) for b in text] if pieces else [text]):
         q.sock.sendall(part)
     q.sock.sendall(b'\r\n')
     while b'\r\n' not in q.buf:
@@ -66,6 +69,45 @@ def wide_integers_are_no_parameters():
         for value in WIDE:
             r = json.loads(answer(g.qmp, '{"execute": "ringbuf-read", "arguments": {"device": "r", "size": %s}, "id": 5}' % value))
             assert r['id'] == 5 and "'size', expected: integer" in r['error']['desc'], r
+
+
+NO_JSON = ('NaN', 'nan', 'Infinity', '-Infinity', '-NaN', 'Infinit', '01', '-01', '00', '+1', '.5', '-.5',
+           '1.', '1.e5', '1e', '1e+',
+           '1e5.5', '1.5.2', '1-2', '0x10', '-', '--1', '- 1', '+', 'e5', '1_000', '1a', 'TRUE', 'True',
+           'Null', 'nul', 'tru', '-true',
+           'nulls', 'truefalse', '[1,]', '[,1]', '[1 2]', '[1]]', '{"a": 1,}', '{a: 1}', '{"a" 1}',
+           '{1: 2}', '/*x*/1', '1 //x', '#', '%d',
+           r'"\x41"', r'"\a"', r'"\u00"', r'"\u00g0"', r'"\ud800"', r'"\udc00"', r'"\ud800\u0041"',
+           r'"\udc00\ud800"', r'"\ud83d\n"',
+           r'"\ud83dx"', r'"\ud83d\ude0"', r'"\uffff"', '"a\tb"', '"\x01"', b'"\xff"', b'"\x80"', b'"\xc3"',
+           b'"\xc3a"', b'"\xed\xa0\x80"',
+           b'"\xc0\x80"', b'"\xe0\x80\x80"', b'"\xf4\x90\x80\x80"', b'"\xef\xbf\xbf"', b'"\xef\xb7\x90"',
+           b'"\xf8\x88\x80\x80\x80"', '"', "'", '"\'',
+           '[' * 1024 + ']' * 1024)
+JSON = (('-0', None), ('0.5', None), ('1e5', None), ('-1.25E-2', None), ('0e0', None), ("'a'", 'a'),
+        ("'a\"b'", 'a"b'), ("{'a': 'b'}", {'a': 'b'}),
+        ('"a\'b"', "a'b"), (r'"\'"', "'"), (r"'\''", "'"), (r"'\'\''", "''"), (r'"\"\\\/\b\f\n\r\t"',
+        '"\\/\b\f\n\r\t'),
+        (r'"\ud83d\ude00"', '\U0001f600'), (r'"\u00E9\u00e9"', '\u00e9\u00e9'), ('"\u00e9\u20ac\U0001f600"',
+        '\u00e9\u20ac\U0001f600'),
+        ('"\x7f"', '\x7f'), (' [ 1 , 2 ] ', [1, 2]), ('[' * 1023 + ']' * 1023, None))
+
+
+def what_is_no_json_is_refused():
+    """As by QEMU; and the next line is none the worse."""
+    with machine() as g:
+        for value in NO_JSON:
+            raw = value if isinstance(value, bytes) else value.encode()
+            for pieces in (False, True)[:1 if len(raw) > 100 else 2]:
+                text = b'{"execute": "query-name", "id": ' + raw + b'}'
+                r = json.loads(answer(g.qmp, text, pieces))
+                assert r['error']['class'] == 'GenericError' and r['error']['desc'].startswith('JSON parse error, '), (value, r)
+                r = json.loads(answer(g.qmp, '{"execute": "query-name", "id": "next"}'))
+                assert r == {'return': {}, 'id': 'next'}, (value, r)
+        for value, result in JSON:
+            for pieces in (False, True)[:1 if len(value) > 100 else 2]:
+                r = json.loads(answer(g.qmp, '{"execute": "query-name", "id": %s}' % value, pieces))
+                assert r == {'return': {}, 'id': json.loads(value) if result is None else result}, (value, r)
 
 
 def a_member_named_twice_is_refused():
@@ -172,5 +214,6 @@ def the_next_client_waits():
         third[0].close()
 
 
-main(ids_come_back_as_they_came, errors_have_the_id_too, wide_integers_are_no_parameters, a_member_named_twice_is_refused,
+main(ids_come_back_as_they_came, what_is_no_json_is_refused, errors_have_the_id_too,
+     wide_integers_are_no_parameters, a_member_named_twice_is_refused,
      half_closed_clients_get_every_answer, half_closed_human_monitors_too, the_next_client_waits)
