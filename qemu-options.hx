@@ -37,7 +37,7 @@ Choose the machine and its properties. Several uses add up. Names of properties 
 * kernel-irqchip=on|off|split: with KVM, interrupt controllers in the kernel, all in this process, or only the local APICs in the kernel.
 * hpet=on|off: whether the machine has a high precision event timer.
 * acpi=on|off: whether the machine has ACPI tables.
-* pit=on|off: whether the machine has an interval timer (8254) and the speaker's port 61h, which depends on it; without them the guest needs the local APIC's timer or the HPET.
+* pit=on|off: whether the machine has an interval timer (8254) and the speaker's port 61h, which depends on it; without them the guest needs the local APIC's timer or the HPET, and under tcg a CPU model of Intel's (-cpu kvm64), as Linux otherwise measures its clock by them.
 * mem-merge=on|off: whether the host may merge equal pages of guest memory (KSM); off unless said. Ignored, with a warning, while memory is locked.
 * dump-guest-core=on|off: whether guest memory is part of a core dump.
 * memory-backend=ID: name of the guest's main memory.
