@@ -8,6 +8,7 @@
   length    no file over 700 lines, no function over 100, but those in length-exceptions.txt
   locks     pthread mutexes only in util/qemu-thread-posix.c, scheduling policies in util/qemu-thread-sched.c
   ranks     docs/devel/locking.md lists the ranks of include/qemu/lockrank.h
+  documents every document is reached from README.md by links, and no link leads nowhere
 """
 import os
 import re
@@ -174,6 +175,27 @@ def check_ranks():
     return [f'docs/devel/locking.md: no row for {name} {num}' for name, num in table
             if not re.search(rf'\|\s*`?{name}`?\s*\|\s*{num}\s*\|', doc) and
             not re.search(rf'\|\s*{num}\s*\|\s*`?{name}`?\s*\|', doc)]
+
+
+def links_of(name):
+    """Files of this tree that a document links to."""
+    for target in re.findall(r'\]\(([^)#\s]+)', '\n'.join(lines_of(name))):
+        if not re.match(r'\w+:', target):
+            yield os.path.normpath(os.path.join(os.path.dirname(name), target))
+
+
+def check_documents():
+    documents, seen, todo, bad = sources('.md'), set(), ['README.md'], []
+    while todo:
+        name = todo.pop()
+        seen.add(name)
+        for target in links_of(name):
+            if not os.path.exists(os.path.join(TOP, target)):
+                bad.append(f'{name}: links to {target}, which does not exist')
+            elif target.endswith('.md') and target not in seen:
+                todo.append(target)
+    return bad + [f'{n}: no document that README.md leads to links to it' for n in documents if n not in seen]
+
 
 
 def main():
