@@ -181,6 +181,15 @@ void cpu_device_on_report(void (*fn)(unsigned index, const char *id, uint32_t so
     report_ost = fn;
 }
 
+bool cpu_device_last_report(unsigned index, uint32_t *source, uint32_t *status)
+{
+    uint64_t v = atomic_load(&report[index]);
+
+    *source = (uint32_t)(v >> 32);
+    *status = (uint32_t)v;
+    return v;
+}
+
 bool cpu_device_del(unsigned index, Error **errp)
 {
     Error *err = NULL;
@@ -246,14 +255,16 @@ static bool check_type(const char *driver, Error **errp)
     return true;
 }
 
-void cpu_device_print_help(const char *driver)
+char *cpu_device_help(const char *driver)
 {
-    static const char *const keys[] = { "core-id", "die-id", "socket-id", "thread-id" };
+    static const char *const keys[] = { "core-id=<int32>", "die-id=<int32>", "socket-id=<int32>", "thread-id=<int32>" };
+    GString *text = g_string_new(NULL);
 
-    printf("%s options:\n", driver);
+    g_string_append_printf(text, "%s options:\n", driver);
     for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
-        printf("  %-22s - place of the CPU, as query-hotpluggable-cpus names it\n", keys[i]);
+        g_string_append_printf(text, "  %-22s - place of the CPU, as query-hotpluggable-cpus names it\n", keys[i]);
     }
+    return g_string_free(text, FALSE);
 }
 
 /* ---- What was asked for ---- */
@@ -304,17 +315,27 @@ static bool take_opt(void *opaque, const char *key, const char *value, Error **e
     return false;
 }
 
+/* All that are missing in one message; of one alone it is QEMU's. die-id may be left out if a socket is one die. */
+static bool check_given(const Request *r, Error **errp)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < LEVELS; i++) {
+        if (r->level[i] < 0 && (i != DIE || machine_config.smp.dies > 1)) {
+            g_string_append_printf(names, "%s%s", n++ ? ", " : "", level_keys[i]);
+        }
+    }
+    if (n) {
+        error_setg(errp, "CPU %s %s not set", names->str, n == 1 ? "is" : "are");
+    }
+    return n == 0;
+}
+
 static bool check_level(const Request *r, unsigned level, unsigned count, unsigned *out, Error **errp)
 {
-    int64_t v = r->level[level];
+    int64_t v = MAX(r->level[level], 0);
 
-    if (v < 0 && level == DIE && count == 1) {
-        v = 0; /* may be left out if a socket is one die */
-    }
-    if (v < 0) {
-        error_setg(errp, "CPU %s is not set", level_keys[level]);
-        return false;
-    }
     if (v >= count) {
         error_setg(errp, "Invalid CPU %s: %" PRId64 " must be in range 0:%u", level_keys[level], v, count - 1);
         return false;
@@ -328,7 +349,7 @@ static bool check_place(const Request *r, unsigned *index, Error **errp)
     const SmpTopology *smp = &machine_config.smp;
     CpuPlace p;
 
-    if (!check_level(r, SOCKET, smp->sockets, &p.socket, errp) ||
+    if (!check_given(r, errp) || !check_level(r, SOCKET, smp->sockets, &p.socket, errp) ||
         !check_level(r, DIE, smp->dies, &p.die, errp) ||
         !check_level(r, CORE, smp->cores, &p.core, errp) ||
         !check_level(r, THREAD, smp->threads, &p.thread, errp)) {

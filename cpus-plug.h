@@ -41,8 +41,10 @@ void cpu_device_on_gone(void (*fn)(const char *id, const char *path));
 void cpu_device_on_change(void (*fn)(unsigned index, bool there));
 /* The same way: what the guest reported of a place, and the id (or NULL) of the vCPU in it. */
 void cpu_device_on_report(void (*fn)(unsigned index, const char *id, uint32_t source, uint32_t status));
-/* -device TYPE,help */
-void cpu_device_print_help(const char *driver);
+/* What it reported last of a place; false: nothing yet. */
+bool cpu_device_last_report(unsigned index, uint32_t *source, uint32_t *status);
+/* -device TYPE,help; g_free(). */
+char *cpu_device_help(const char *driver);
 
 /* Where QOM has vCPU index, which exists; g_free(). */
 char *cpu_qom_path(unsigned index);

@@ -23,15 +23,21 @@ static void print_machine(const MachineType *m, void *opaque)
     printf("%-20s %s%s\n", m->name, m->desc, m->is_default ? " (default)" : "");
 }
 
+static void print_and_free(char *text)
+{
+    fputs(text, stdout);
+    g_free(text);
+}
+
 static void print_device(QemuOpts *opts)
 {
     const char *driver = qemu_opt_get(opts, "driver");
     const DeviceType *type = driver ? device_type_find(driver) : NULL;
 
     if (type) {
-        device_print_type_help(type);
+        print_and_free(device_type_help(type));
     } else if (cpu_device_type_known(driver)) {
-        cpu_device_print_help(driver);
+        print_and_free(cpu_device_help(driver));
     } else if (!driver) {
         device_print_help();
     } else {

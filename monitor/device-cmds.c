@@ -50,6 +50,31 @@ static void refuse_on_bus(const DeviceType *type, const char *name, Error **errp
     }
 }
 
+/* device_add help, device_add DRIVER,help. False: it asks for no help. */
+static bool device_help(Monitor *mon, QemuOpts *opts, Error **errp)
+{
+    const char *driver = qemu_opt_get(opts, "driver");
+    const DeviceType *type = driver ? device_type_find(driver) : NULL;
+    g_autofree char *text = NULL;
+
+    if (!qemu_opts_has_help(opts)) {
+        return false;
+    }
+    if (!driver) { /* what can be added while the machine runs: no bus takes a device then */
+        const char *model = x86_cpu_model_current()->name;
+        text = g_strdup_printf("CPU devices:\nname \"%s-x86_64-cpu\"\n", model);
+    } else if (type) {
+        text = device_type_help(type);
+    } else if (cpu_device_type_known(driver)) {
+        text = cpu_device_help(driver);
+    } else {
+        error_setg(errp, "Device '%s' not found", driver);
+        return true;
+    }
+    monitor_puts(mon, text);
+    return true;
+}
+
 static void device_plug(QemuOpts *opts, Error **errp)
 {
     const char *driver = qemu_opt_get(opts, "driver");
@@ -95,7 +120,7 @@ void hmp_device_add(Monitor *mon, const char *args)
     Error *err = NULL;
     QemuOpts *opts = qemu_opts_parse(&list, args, &err);
 
-    if (opts) {
+    if (opts && !device_help(mon, opts, &err)) {
         device_plug(opts, &err);
     }
     hmp_report(mon, err);
@@ -115,6 +140,27 @@ static void report_ost(unsigned cpu, const char *id, uint32_t source, uint32_t s
 
     snprintf(slot, sizeof(slot), "%u", cpu);
     qapi_event_send_acpi_device_ost(id != NULL, id ? id : "", slot, QAPI_ACPI_SLOT_TYPE_CPU, source, status);
+}
+
+QapiACPIOSTInfoArray *qmp_query_acpi_ospm_status(Error **errp)
+{
+    QapiACPIOSTInfoArray *a = g_new0(QapiACPIOSTInfoArray, 1);
+    const SmpTopology *smp = &machine_config.smp;
+
+    for (unsigned i = 0; smp->maxcpus > smp->cpus && machine_config.acpi && i < smp->maxcpus; i++) {
+        QapiACPIOSTInfo *info = g_new0(QapiACPIOSTInfo, 1);
+        uint32_t source, status;
+
+        cpu_device_last_report(i, &source, &status);
+        info->has_device = cpu_device_id(i) != NULL;
+        info->device = g_strdup(cpu_device_id(i));
+        info->slot = g_strdup_printf("%u", i);
+        info->slot_type = QAPI_ACPI_SLOT_TYPE_CPU;
+        info->source = source;
+        info->status = status;
+        qapi_acpiost_info_array_add(a, info);
+    }
+    return a;
 }
 
 void monitor_devices_init(void)

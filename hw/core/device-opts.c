@@ -91,42 +91,44 @@ static int prop_by_name(const void *a, const void *b)
     return strcmp((*(const Property *const *)a)->name, (*(const Property *const *)b)->name);
 }
 
-static void print_prop(const Property *p)
+static void append_prop(GString *text, const Property *p)
 {
     g_autofree char *head = g_strdup_printf("%s=<%s>", p->name, property_kind_name(p));
     g_autofree char *def = default_text(p);
     const char *help = p->help ? p->help : "";
 
-    printf("  %-22s - %s%s", head, help, *help ? " " : "");
+    g_string_append_printf(text, "  %-22s - %s%s", head, help, *help ? " " : "");
     if (p->kind == PROP_ENUM) {
-        printf("(");
+        g_string_append_printf(text, "(");
         for (unsigned i = 0; p->value_names[i]; i++) {
-            printf("%s%s", i ? "/" : "", p->value_names[i]);
+            g_string_append_printf(text, "%s%s", i ? "/" : "", p->value_names[i]);
         }
-        printf(") ");
+        g_string_append_printf(text, ") ");
     }
     if (def) {
-        printf("(default: %s)", def);
+        g_string_append_printf(text, "(default: %s)", def);
     }
-    printf("\n");
+    g_string_append_printf(text, "\n");
 }
 
-void device_print_type_help(const DeviceType *type)
+char *device_type_help(const DeviceType *type)
 {
+    GString *text = g_string_new(NULL);
     g_autoptr(GPtrArray) props = g_ptr_array_new();
 
     for (const Property *p = type->props; p && p->name; p++) {
         g_ptr_array_add(props, (gpointer)p);
     }
     if (!props->len) {
-        printf("There are no options for %s.\n", type->name);
-        return;
+        g_string_append_printf(text, "There are no options for %s.\n", type->name);
+        return g_string_free(text, FALSE);
     }
     qsort(props->pdata, props->len, sizeof(gpointer), prop_by_name);
-    printf("%s options:\n", type->name);
+    g_string_append_printf(text, "%s options:\n", type->name);
     for (guint i = 0; i < props->len; i++) {
-        print_prop(props->pdata[i]);
+        append_prop(text, props->pdata[i]);
     }
+    return g_string_free(text, FALSE);
 }
 
 /* ---- -global ---- */
@@ -218,7 +220,8 @@ DeviceState *device_add_from_opts(QemuOpts *opts, Error **errp)
         return NULL;
     }
     if (qemu_opts_has_help(opts)) {
-        device_print_type_help(type);
+        g_autofree char *text = device_type_help(type);
+        fputs(text, stdout);
         return NULL;
     }
     if (!type->user_creatable) {

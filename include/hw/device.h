@@ -159,7 +159,7 @@ void device_unrealize(DeviceState *dev);
 DeviceState *device_add_from_opts(struct QemuOpts *opts, Error **errp);
 /* The user-creatable types, as `-device help` lists them. */
 void device_print_help(void);
-void device_print_type_help(const DeviceType *type);
+char *device_type_help(const DeviceType *type); /* g_free() */
 /* By id, or else the first device whose type has this name; for QOM-like paths the last part. */
 DeviceState *device_find_path(const char *path);
 DeviceState *device_find(const char *id);

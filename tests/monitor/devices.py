@@ -40,8 +40,8 @@ def requests_that_are_refused():
         ({'driver': 'pci-testdev'}, "Bus 'pci.0' does not support hotplugging"),
         ({'driver': 'pci-testdev', 'bus': 'isa.0'}, "Device 'pci-testdev' can't go on ISA bus"),
         ({'driver': 'pci-testdev', 'bus': 'no.1'}, "Bus 'no.1' not found"),
-        ({'driver': TYPE}, 'CPU socket-id is not set'),
-        ({'driver': TYPE, 'socket-id': 1}, 'CPU core-id is not set'),
+        ({'driver': TYPE}, 'CPU socket-id, core-id, thread-id are not set'),
+        ({'driver': TYPE, 'socket-id': 1}, 'CPU core-id, thread-id are not set'),
         ({'driver': TYPE, 'socket-id': 1, 'core-id': 0}, 'CPU thread-id is not set'),
         ({'driver': TYPE, **PLACE, 'socket-id': -1}, 'CPU socket-id is not set'),
         ({'driver': TYPE, **PLACE, 'socket-id': 9}, 'Invalid CPU socket-id: 9 must be in range 0:2'),
@@ -66,7 +66,12 @@ def requests_that_are_refused():
             got = refused(g, **args)
             assert got.startswith(want), (args, got)
         assert before == [g.qmp.cmd('query-hotpluggable-cpus'), g.qmp.cmd('query-cpus-fast')]
-        assert 'Error: CPU core-id is not set' in hmp(g, f'device_add {TYPE},socket-id=1')
+        assert 'Error: CPU core-id, thread-id are not set' in hmp(g, f'device_add {TYPE},socket-id=1')
+        assert f'name "{TYPE}"' in hmp(g, 'device_add help')
+        for text in (hmp(g, f'device_add {TYPE},help'), hmp(g, f'device_add {TYPE},socket-id=1,help')):
+            assert 'options:' in text and 'core-id=<int32>' in text and 'socket-id=' in text and 'Error' not in text, text
+        assert 'chardev=<str>' in hmp(g, 'device_add isa-serial,help')
+        assert "Device 'nonsense' not found" in hmp(g, 'device_add nonsense,help')
         assert "Error: Parameter 'driver' is missing" in hmp(g, 'device_add')
 
 

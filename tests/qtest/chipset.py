@@ -227,6 +227,9 @@ def plugged_cpu():
             q.outl(0xaf08, value)
         info = q.qmp.event('ACPI_DEVICE_OST')['data']['info']
         assert info == {'slot': '3', 'slot-type': 'CPU', 'source': 3, 'status': 0x84}, info
+        reports = q.qmp.cmd('query-acpi-ospm-status')
+        assert [r['slot'] for r in reports] == ['0', '1', '2', '3'] and reports[3] == info, reports
+        assert {(r['source'], r['status']) for r in reports[:3]} == {(0, 0)}, reports
         q.outb(0xaf04, 8)
         assert q.inb(0xaf04) == 0
         q.outb(0xaf04, 8)                       # once is enough
@@ -238,6 +241,7 @@ def plugged_cpu():
         assert q.inb(0x71) == 3
     with QTest('-smp', '2', qmp=True) as q:     # no places, no registers
         assert q.inl(0xaf08) == 0xffffffff
+        assert q.qmp.cmd('query-acpi-ospm-status') == []
 
 
 def table_loader():
