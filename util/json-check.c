@@ -133,6 +133,12 @@ static bool string_byte(JsonCheck *s, char c)
 
 /* ---- Numbers and words ---- */
 
+/* What may follow one: else the library would take "1-2" for 1 if it came in pieces. */
+static bool ends_value(char c)
+{
+    return c && strchr(" \t\r\n,]}", c);
+}
+
 /* The state after c; NUMBER_NONE: c does not belong to the number. */
 static uint8_t number_after(uint8_t state, char c)
 {
@@ -201,7 +207,7 @@ bool json_check(JsonCheck *s, char c)
     if (s->number) {
         uint8_t after = number_after(s->number, c);
 
-        if (!after && (!number_complete(s->number) || is_digit(c))) {
+        if (!after && (!number_complete(s->number) || !ends_value(c))) {
             return stray(s, c);
         }
         s->number = after;
@@ -213,7 +219,10 @@ bool json_check(JsonCheck *s, char c)
         s->word[s->word_len++] = c;
         return true;
     }
-    return (!s->word_len || word_end(s)) && plain_byte(s, c);
+    if (s->word_len) {
+        return word_end(s) && (ends_value(c) ? plain_byte(s, c) : stray(s, c));
+    }
+    return plain_byte(s, c);
 }
 
 bool json_check_text(const char *text, Error **errp)

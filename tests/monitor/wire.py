@@ -101,7 +101,7 @@ def what_is_no_json_is_refused():
             for pieces in (False, True)[:1 if len(raw) > 100 else 2]:
                 text = b'{"execute": "query-name", "id": ' + raw + b'}'
                 r = json.loads(answer(g.qmp, text, pieces))
-                assert r['error']['class'] == 'GenericError' and r['error']['desc'].startswith('JSON parse error, '), (value, r)
+                assert r.get('error', {}).get('class') == 'GenericError' and r['error']['desc'].startswith('JSON parse error, '), (value, r)
                 r = json.loads(answer(g.qmp, '{"execute": "query-name", "id": "next"}'))
                 assert r == {'return': {}, 'id': 'next'}, (value, r)
         for value, result in JSON:
