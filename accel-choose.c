@@ -90,7 +90,7 @@ static const AccelChoice *accel_list(bool enable_kvm, AccelChoice **given)
     return list;
 }
 
-uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus)
+uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus, const char *model)
 {
     AccelChoice *given = NULL;
     uint64_t bytes = VCPU_BYTES;
@@ -98,8 +98,8 @@ uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus)
     for (const AccelChoice *a = accel_list(enable_kvm, &given); a->name; a++) {
         const AccelOps *ops = accel_find(a->name);
 
-        if (ops->available()) {
-            bytes = ops->vcpu_bytes ? ops->vcpu_bytes(a->opts, vcpus) : VCPU_BYTES;
+        if (current_accel ? ops == current_accel : ops->available()) {
+            bytes = ops->vcpu_bytes ? ops->vcpu_bytes(a->opts, vcpus, model) : VCPU_BYTES;
             break;
         }
     }

@@ -8,10 +8,11 @@
 /* HELPER_ONLY, start-up, both. For -accel help. */
 void accels_print_help(void);
 /*
- * About how many bytes the accelerator that accel_choose() will come to maps for each of so many
- * vCPUs. Before os_prioritize(), which wants to know.
+ * How many bytes a vCPU takes, with its thread, when there are so many: with the accelerator that
+ * accel_choose() came to or, before that, will come to; os_prioritize() wants to know. model: -cpu's
+ * argument, not NULL.
  */
-uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus);
+uint64_t accel_vcpu_bytes(bool enable_kvm, unsigned vcpus, const char *model);
 /* -icount and -seed (NULL: not given), after -smp and before accel_choose(): ends the process with
  * status 1 and the reason if they cannot be had. */
 void accel_configure_determinism(const char *seed);

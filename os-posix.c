@@ -57,17 +57,28 @@ MemLock os_memory_locked(void)
     return memory_locked;
 }
 
-uint64_t os_locked_bytes(void)
+/* A line of /proc/self/status that counts KiB. */
+static uint64_t status_bytes(const char *key)
 {
     char *text;
     uint64_t kib = 0;
 
     if (g_file_get_contents("/proc/self/status", &text, NULL, NULL)) {
-        char *line = strstr(text, "\nVmLck:");
-        kib = line ? g_ascii_strtoull(line + 7, NULL, 10) : 0;
+        char *line = strstr(text, key);
+        kib = line ? g_ascii_strtoull(line + strlen(key), NULL, 10) : 0;
         g_free(text);
     }
     return kib * 1024;
+}
+
+uint64_t os_locked_bytes(void)
+{
+    return status_bytes("\nVmLck:");
+}
+
+uint64_t os_mapped_bytes(void)
+{
+    return status_bytes("\nVmSize:");
 }
 
 #define OS_PR_SET_MEMORY_MERGE 67 /* PR_SET_MEMORY_MERGE of linux/prctl.h, which may be older */

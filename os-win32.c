@@ -53,6 +53,11 @@ uint64_t os_locked_bytes(void)
     return 0;
 }
 
+uint64_t os_mapped_bytes(void)
+{
+    return 0;
+}
+
 bool os_daemonize(Error **errp)
 {
     error_setg(errp, "-daemonize: not supported on Windows; use 'start /b'");

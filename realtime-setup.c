@@ -10,6 +10,7 @@
 #include "hw/machine.h"
 #include "qemu/config.h"
 #include "qemu/host-limits.h"
+#include "qemu/option.h"
 #include "qemu/os.h"
 #include "realtime/host-check.h"
 #include "realtime/latency.h"
@@ -30,12 +31,48 @@ static void warn_line(void *opaque, const char *text)
 
 /* ---- Memory ---- */
 
-/* What the process will still map. */
+static const char *cpu_model;
+static uint64_t vcpu_bytes[MAX_CPUS]; /* each takes what it was made with, however many come later */
+static uint64_t mapped_bytes;         /* when the options were parsed */
+
+static uint64_t bytes_of_one(unsigned count)
+{
+    return accel_vcpu_bytes(enable_kvm, count, cpu_model);
+}
+
+/* What the process maps for those that are there, and besides. */
+static uint64_t memory_needed(void)
+{
+    uint64_t sum = machine_config.ram_size + HEADROOM;
+
+    for (unsigned i = 0; i < MAX_CPUS; i++) {
+        sum += vcpu_bytes[i];
+    }
+    return sum;
+}
+
+typedef struct Planned {
+    unsigned count;
+    uint64_t bytes;
+} Planned;
+
+static bool plan_device(QemuOpts *opts, void *opaque, Error **errp)
+{
+    Planned *p = opaque;
+
+    if (cpu_device_type_known(qemu_opt_get(opts, "driver"))) {
+        p->bytes += cpu_model ? bytes_of_one(++p->count) : 0;
+    }
+    return true;
+}
+
+/* The same at the start, with those that -device will add. */
 static uint64_t memory_to_come(void)
 {
-    unsigned vcpus = machine_config.smp.cpus;
+    Planned p = { .count = machine_config.smp.cpus };
 
-    return machine_config.ram_size + HEADROOM + vcpus * accel_vcpu_bytes(enable_kvm, vcpus);
+    qemu_opts_foreach(qemu_find_opts("device", &error_abort), plan_device, &p, &error_abort);
+    return memory_needed() + p.bytes;
 }
 
 /* ---- vCPUs come and go ---- */
@@ -46,11 +83,13 @@ static void vcpu_changed(unsigned index, bool there)
 
     if (there) {
         qemu_cpu_set_add(&cpus.present, index);
+        vcpu_bytes[index] = bytes_of_one(qemu_cpu_set_count(&cpus.present));
     } else {
         qemu_cpu_set_remove(&cpus.present, index);
+        vcpu_bytes[index] = 0;
     }
     realtime_options_count(&cpus, &options);
-    realtime_host_check_configure_for(&options, &cpus, memory_to_come());
+    realtime_host_check_configure_for(&options, &cpus, mapped_bytes + memory_needed());
     if (there) {
         if (options.config.vcpus > before) {
             host_limits_warn_covered(qemu_cpu_set_count(&cpus.online), &options.config, warn_line, NULL);
@@ -64,9 +103,14 @@ static void vcpu_changed(unsigned index, bool there)
 void realtime_setup_parse(bool kvm, const char *model)
 {
     enable_kvm = kvm;
+    cpu_model = model;
+    mapped_bytes = os_mapped_bytes();
+    for (unsigned i = 0; model && i < machine_config.smp.cpus; i++) {
+        vcpu_bytes[i] = i ? vcpu_bytes[0] : bytes_of_one(machine_config.smp.cpus);
+    }
     realtime_cpus_read(&cpus, machine_config.smp.maxcpus, machine_config.smp.cpus);
     realtime_options_parse(&cpus, &options, &error_fatal);
-    realtime_host_check_configure_for(&options, &cpus, memory_to_come());
+    realtime_host_check_configure_for(&options, &cpus, mapped_bytes + memory_to_come());
     accel_cpu_pm = options.cpu_pm;
     cpu_device_on_change(vcpu_changed);
 }

@@ -7,7 +7,7 @@
 
 /* Start-up, all, in this order. They end the process with status 1 and a message if something is wrong. */
 
-/* Parses the options. enable_kvm: the option of that name. model: -cpu's argument, NULL: no CPUs. */
+/* Parses the options. enable_kvm: the option of that name. model: -cpu's argument, borrowed; NULL: no CPUs. */
 void realtime_setup_parse(bool enable_kvm, const char *model);
 /* -realtime check was asked for: prints what of this host is in the way; true: nothing. */
 bool realtime_setup_wants_check(void);

@@ -118,19 +118,22 @@ static void check_swap(HostCheckRun *r)
 static void check_free_memory(HostCheckRun *r)
 {
     char *text = hc_field(r, "/proc/meminfo", "MemAvailable");
+    char *own = hc_field(r, "/proc/self/status", "VmRSS");
     uint64_t have = text ? g_ascii_strtoull(text, NULL, 10) * KiB : 0;
+    uint64_t used = own ? g_ascii_strtoull(own, NULL, 10) * KiB : 0; /* of what is needed, by this process */
     char *want = r->p->bytes_needed ? g_strdup_printf("%" PRIu64 " bytes", r->p->bytes_needed)
                                     : g_strdup("more than the guest needs");
 
     if (!text) {
         hc_bad(r, HOST_CHECK_WARN, want, "mount /proc", "unknown: no MemAvailable");
-    } else if (have >= r->p->bytes_needed) {
-        hc_ok(r, want, "%" PRIu64 " bytes available", have);
+    } else if (have + used >= r->p->bytes_needed) {
+        hc_ok(r, want, "%" PRIu64 " bytes available, %" PRIu64 " used by this process", have, used);
     } else {
         hc_bad(r, r->p->mem_lock == MEM_LOCK_ON ? HOST_CHECK_FAIL : HOST_CHECK_WARN, want,
                "make -m smaller, or free memory on the host", "%" PRIu64 " bytes available", have);
     }
     g_free(want);
+    g_free(own);
     g_free(text);
 }
 

@@ -49,6 +49,12 @@ void tcg_no_memory(X86CPU *c, const char *what, size_t size, Error **errp)
                      c->base.index);
 }
 
+uint64_t tcg_engine_bytes(uint64_t cache_size, bool translator, bool pcid)
+{
+    return sizeof(TcgCpu) + sizeof(TcgEngine) + tcg_blocks_bytes(cache_size) + tcg_mmu_bytes(pcid) +
+           tcg_simd_bytes() + (translator ? jit_bytes(cache_size) : 0);
+}
+
 bool tcg_engine_init(X86CPU *c, Error **errp)
 {
     TcgCpu *t = aligned_alloc(64, ROUND_UP(sizeof(TcgCpu), 64));

@@ -22,6 +22,8 @@ bool tcg_touch_early(void);
 /* Makes c->tcg with its block cache, MMU, system and SIMD parts; allocates. */
 bool tcg_engine_init(X86CPU *c, Error **errp);
 void tcg_engine_fini(X86CPU *c);
+/* What that maps for a vCPU with so large a cache, with or without the translator, of a model with or without PCID. */
+uint64_t tcg_engine_bytes(uint64_t cache_size, bool translator, bool pcid);
 /* The registers were set from outside (reset, INIT, debugger, loader): derive everything anew. */
 void tcg_engine_reset(X86CPU *c);
 /* Runs guest code until an exit. Takes and drops the memory read lock. */

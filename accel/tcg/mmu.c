@@ -400,15 +400,32 @@ static TlbTable *table_of_nothing(void)
     return t;
 }
 
-static size_t tables_size(const struct TcgMmu *m)
+static unsigned context_count(bool pcid)
 {
-    return sizeof(TlbTable) * TLB_MODES * m->nctx;
+    return pcid ? MMU_CONTEXTS : 1;
+}
+
+static size_t tables_size(unsigned contexts)
+{
+    return sizeof(TlbTable) * TLB_MODES * contexts;
+}
+
+static size_t contexts_size(unsigned contexts)
+{
+    return sizeof(MmuContext) * contexts;
+}
+
+uint64_t tcg_mmu_bytes(bool pcid)
+{
+    unsigned n = context_count(pcid);
+
+    return tables_size(n) + contexts_size(n) + sizeof(struct TcgMmu) + sizeof(CodeSeen);
 }
 
 static void mmu_free(struct TcgMmu *m)
 {
-    tcg_unmap(m->ctx, sizeof(MmuContext) * m->nctx);
-    tcg_unmap(m->tables, tables_size(m));
+    tcg_unmap(m->ctx, contexts_size(m->nctx));
+    tcg_unmap(m->tables, tables_size(m->nctx));
     g_free(m->code);
     g_free(m);
 }
@@ -418,13 +435,13 @@ bool tcg_mmu_init(X86CPU *c, Error **errp)
     struct TcgMmu *m = g_new0(struct TcgMmu, 1);
     TlbTable *none;
 
-    m->nctx = x86_has(c, X86F_PCID) ? MMU_CONTEXTS : 1;
+    m->nctx = context_count(x86_has(c, X86F_PCID));
     m->code = g_new0(CodeSeen, 1);
-    m->ctx = tcg_map(sizeof(MmuContext) * m->nctx);
-    m->tables = tcg_map(tables_size(m));
+    m->ctx = tcg_map(contexts_size(m->nctx));
+    m->tables = tcg_map(tables_size(m->nctx));
     none = table_of_nothing();
     if (!m->ctx || !m->tables || !none) {
-        tcg_no_memory(c, "TLB", tables_size(m) + sizeof(MmuContext) * m->nctx, errp);
+        tcg_no_memory(c, "TLB", tables_size(m->nctx) + contexts_size(m->nctx), errp);
         mmu_free(m);
         return false;
     }

@@ -381,6 +381,11 @@ static bool arena_new(struct TcgSimd *s)
     return ok;
 }
 
+uint64_t tcg_simd_bytes(void)
+{
+    return 2 * ARENA_SIZE + sizeof(struct TcgSimd);
+}
+
 bool tcg_simd_init(X86CPU *c, Error **errp)
 {
     struct TcgSimd *s;

@@ -33,16 +33,25 @@ static uint64_t vcpu_cache_size(uint64_t given, unsigned vcpus)
     return ROUND_DOWN(MIN(MAX(share, BLOCK_CACHE_MIN), BLOCK_CACHE_MAX), 4096);
 }
 
-/* With one TLB: those for PCIDs depend on the model, which is not known yet. */
-static uint64_t tcg_vcpu_bytes(struct QemuOpts *opts, unsigned vcpus)
+/* An unknown model is told of later. */
+static bool model_has_pcid(const char *model)
+{
+    uint32_t missing[FEAT_WORDS];
+    X86CPUModel m;
+
+    return x86_cpu_model_resolve(model, &m, missing, NULL) && (m.feat[FEAT_1_ECX] & CPUID_1_ECX_PCID);
+}
+
+/* The heap's part of a vCPU: registers, histograms, what the C library keeps for a thread. */
+#define VCPU_HEAP_BYTES (512 * KiB)
+
+static uint64_t tcg_vcpu_bytes(struct QemuOpts *opts, unsigned vcpus, const char *model)
 {
     uint64_t mib = MIN(qemu_opt_get_number(opts, "tb-size", 0), 1024 * 1024);
-    uint64_t cache = vcpu_cache_size(mib * MiB, vcpus);
+    bool translator = !qemu_opt_get_bool(opts, "one-insn", false);
 
-    uint64_t jit = qemu_opt_get_bool(opts, "one-insn", false) ? 0 : jit_bytes(cache);
-
-    return tcg_blocks_bytes(cache) + jit + TLB_MODES * sizeof(TlbTable) +
-           QEMU_THREAD_STACK_SIZE + MiB;
+    return tcg_engine_bytes(vcpu_cache_size(mib * MiB, vcpus), translator, model_has_pcid(model)) +
+           QEMU_THREAD_STACK_SIZE + VCPU_HEAP_BYTES;
 }
 
 /* host-without= comes first: it may take away what is needed. */

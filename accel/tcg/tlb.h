@@ -158,10 +158,12 @@ typedef struct TcgCpu {
 
 /* vCPU's own thread, from vcpu_init (may allocate) and vcpu_fini. */
 bool tcg_mmu_init(X86CPU *c, Error **errp);
+uint64_t tcg_mmu_bytes(bool pcid); /* what it maps for a model that has PCID, or has not */
 void tcg_mmu_fini(X86CPU *c);
 bool tcg_sys_init(X86CPU *c, Error **errp);
 void tcg_sys_fini(X86CPU *c);
 bool tcg_simd_init(X86CPU *c, Error **errp);
+uint64_t tcg_simd_bytes(void); /* what it maps; the arena is seen twice */
 void tcg_simd_fini(X86CPU *c);
 /* Registers were written by others (reset, debugger, loader): drop what is derived from them. */
 void tcg_simd_reset(X86CPU *c);

@@ -30,10 +30,10 @@ struct AccelOps {
     /* Cheap test for `-accel help` and fall-back order. */
     bool (*available)(void);
     /*
-     * Optional. About how many bytes vcpu_init maps for each of so many vCPUs; before init. For the
-     * check whether they can be locked.
+     * Optional. How many bytes a vCPU takes, with its thread, when there are so many; also before init. For
+     * the check whether they can be locked. model: -cpu's argument.
      */
-    uint64_t (*vcpu_bytes)(struct QemuOpts *opts, unsigned vcpus);
+    uint64_t (*vcpu_bytes)(struct QemuOpts *opts, unsigned vcpus, const char *model);
     /* On the vCPU's own thread, before its first instruction; may allocate. */
     bool (*vcpu_init)(CPUState *cpu, Error **errp);
     bool parallel_init; /* several vCPUs may be in it at once */

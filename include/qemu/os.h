@@ -52,6 +52,8 @@ bool os_prioritize(const RealtimeConfig *cfg, uint64_t bytes_needed, Error **err
 MemLock os_memory_locked(void);
 /* Bytes the kernel says are locked now; 0 if it does not say. */
 uint64_t os_locked_bytes(void);
+/* The same of those that are mapped. */
+uint64_t os_mapped_bytes(void);
 
 /*
  * -daemonize. Returns in the background process; the command's own process waits until

@@ -443,6 +443,19 @@ static void test_idle_hugepages(void)
     host_end();
 }
 
+/* Once it runs, most of what is needed is taken already. */
+static void test_memory_in_use(void)
+{
+    host_begin();
+    put_base("");
+    put("/proc/meminfo", "MemAvailable: 24 kB\n");
+    put("/proc/self/status", "VmRSS:\t 1048552 kB\n");
+    expect(&pinned, "free-memory", OK, "24576 bytes available, 1073717248 used");
+    put("/proc/self/status", "VmRSS:\t 1048551 kB\n");
+    expect(&pinned, "free-memory", FAIL, "24576 bytes available");
+    host_end();
+}
+
 static void test_not_pinned(void)
 {
     host_begin();
@@ -651,6 +664,7 @@ int main(int argc, char **argv)
     g_test_add_func("/host-check/nothing-mounted", test_nothing_mounted);
     g_test_add_func("/host-check/fair-server", test_fair_server);
     g_test_add_func("/host-check/siblings", test_siblings);
+    g_test_add_func("/host-check/memory-in-use", test_memory_in_use);
     g_test_add_func("/host-check/complete", test_complete);
     g_test_add_func("/host-check/preempt-mode", test_preempt_mode);
     g_test_add_func("/host-check/idle-held", test_idle_held);
