@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,27 @@
 #include "qemu/thread.h"
 
 /* ---- The first thing ---- */
+
+/* GLib ends the process where it gets no memory: in our words, and without what was made. */
+static void glib_says(const char *domain, GLogLevelFlags level, const char *message, void *opaque)
+{
+    char line[256];
+
+    if (!(level & G_LOG_LEVEL_ERROR) || !message || !strstr(message, "failed to allocate")) {
+        g_log_default_handler(domain, level, message, opaque);
+        return;
+    }
+    snprintf(line, sizeof(line), "%s: cannot allocate memory (give less, -m, fewer CPUs, -smp, or raise "
+             "the host's limits, 'ulimit -v' and 'ulimit -d')\n", error_get_progname());
+    os_end_at_once(line);
+}
+
+static uint64_t address_space_limit(void)
+{
+    struct rlimit r;
+
+    return getrlimit(RLIMIT_AS, &r) < 0 || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
+}
 
 void os_init_early(void)
 {
@@ -41,6 +63,10 @@ void os_init_early(void)
         }
     } else {
         close(fd);
+    }
+    g_log_set_default_handler(glib_says, NULL);
+    if (address_space_limit() != UINT64_MAX) {
+        mallopt(M_ARENA_MAX, 1); /* each further one takes 64 MiB of it */
     }
     signal(SIGXFSZ, SIG_IGN);
     /* Else malloc() raises both after each big buffer, and keeps as much as that one had. */
@@ -79,6 +105,20 @@ uint64_t os_locked_bytes(void)
 uint64_t os_mapped_bytes(void)
 {
     return status_bytes("\nVmSize:");
+}
+
+bool os_check_address_space(uint64_t bytes_needed, Error **errp)
+{
+    uint64_t limit = address_space_limit(), mapped = os_mapped_bytes();
+
+    if (bytes_needed <= limit && mapped <= limit - bytes_needed) {
+        return true;
+    }
+    error_setg(errp, "%llu MiB of host memory are to be mapped, %llu MiB of address space are left of RLIMIT_AS "
+               "(make -m smaller, give fewer CPUs, -smp, or less for their code, -accel tcg,tb-size=, or "
+               "raise the limit, 'ulimit -v')", (unsigned long long)(bytes_needed / MiB),
+               (unsigned long long)(mapped < limit ? (limit - mapped) / MiB : 0));
+    return false;
 }
 
 #define OS_PR_SET_MEMORY_MERGE 67 /* PR_SET_MEMORY_MERGE of linux/prctl.h, which may be older */

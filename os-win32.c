@@ -53,6 +53,11 @@ uint64_t os_locked_bytes(void)
     return 0;
 }
 
+bool os_check_address_space(uint64_t bytes_needed, Error **errp)
+{
+    return true;
+}
+
 uint64_t os_mapped_bytes(void)
 {
     return 0;

@@ -137,6 +137,9 @@ static void warnings(void)
 void realtime_setup_process(bool mem_merge)
 {
     options.config.mem_merge_wanted = mem_merge;
+    if (!os_check_address_space(memory_to_come(), &error_fatal)) {
+        return;
+    }
     os_prioritize(&options.config, memory_to_come(), &error_fatal);
     warnings();
     latency_init();

@@ -45,7 +45,7 @@ void tcg_no_memory(X86CPU *c, const char *what, size_t size, Error **errp)
 {
     error_setg_errno(errp, errno, "cannot allocate %zu KiB for the %s of CPU %u (make its share "
                      "smaller, -accel tcg,tb-size=, give fewer CPUs, -smp, or raise the host's "
-                     "limits, 'ulimit -v' and 'ulimit -f')", (size + 1023) / 1024, what,
+                     "limits, 'ulimit -v', 'ulimit -f', and for locked memory 'ulimit -l')", (size + 1023) / 1024, what,
                      c->base.index);
 }
 

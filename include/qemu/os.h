@@ -54,6 +54,8 @@ MemLock os_memory_locked(void);
 uint64_t os_locked_bytes(void);
 /* The same of those that are mapped. */
 uint64_t os_mapped_bytes(void);
+/* Does RLIMIT_AS let the process map so much more? HELPER_ONLY. */
+bool os_check_address_space(uint64_t bytes_needed, Error **errp);
 
 /*
  * -daemonize. Returns in the background process; the command's own process waits until
