@@ -7,6 +7,7 @@
 #include "accel-choose.h"
 #include "accel/accel.h"
 #include "cpus-plug.h"
+#include "event/event.h"
 #include "hw/machine.h"
 #include "qemu/config.h"
 #include "qemu/host-limits.h"
@@ -146,4 +147,26 @@ void realtime_setup_process(bool mem_merge)
     latency_report_by_event();
     realtime_profiles_init(options.profiles, options.config.profile_count);
     latency_set_bound(realtime_latency_warn_us());
+}
+
+static void first_turn_ended(void *opaque)
+{
+    latency_reset();
+}
+
+static EventPost first_turn_end;
+
+static void first_turn(void *opaque)
+{
+    event_post(event_loop_main(), &first_turn_end);
+}
+
+static EventPost first_turn_begin;
+
+void realtime_setup_done(void)
+{
+    latency_reset(); /* allocates what the next one needs */
+    event_post_init(&first_turn_end, first_turn_ended, NULL);
+    event_post_init(&first_turn_begin, first_turn, NULL);
+    event_post(event_loop_main(), &first_turn_begin);
 }

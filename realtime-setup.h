@@ -14,5 +14,10 @@ bool realtime_setup_wants_check(void);
 bool realtime_setup_check(void);
 /* Locks memory and takes the first profile; mem_merge: -machine mem-merge=on was said. */
 void realtime_setup_process(bool mem_merge);
+/*
+ * The guest is about to run: histograms begin with it. What the main loop found late in its first turn, since
+ * nobody served it during the start, does not count.
+ */
+void realtime_setup_done(void);
 
 #endif

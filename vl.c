@@ -612,6 +612,7 @@ static void setup_done(void)
     qemu_log_flush();
     startup_files_keep();
     os_setup_post(&error_fatal);
+    realtime_setup_done();
     if (!args.stopped) {
         vm_start(&error_fatal);
     }

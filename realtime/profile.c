@@ -41,7 +41,8 @@ static struct {
 static EventPost follow_post;
 static EventTimer follow_timer; /* control loop */
 static int64_t follow_after_ns; /* control thread: not before */
-static atomic_bool guest_switched;
+/* 0: it did not; else one more than the QapiRealtimeSource to tell. */
+static atomic_uint guest_switched;
 static atomic_bool refusal_full; /* refusal is the control thread's to read, then to empty */
 static RealtimeRefusal refusal;
 static unsigned refusal_to;
@@ -101,7 +102,7 @@ static void answer(void *opaque)
     event_word_set(&ask.done, 1);
 }
 
-bool realtime_profile_set_by_guest(unsigned n)
+bool realtime_profile_set_by_guest(unsigned n, bool reset)
 {
     RealtimeRefusal why;
 
@@ -110,7 +111,7 @@ bool realtime_profile_set_by_guest(unsigned n)
     }
     bool ok = switch_now(n, &why);
     if (ok) {
-        atomic_store(&guest_switched, true);
+        atomic_store(&guest_switched, 1u + (reset ? QAPI_REALTIME_SOURCE_RESET : QAPI_REALTIME_SOURCE_GUEST));
     } else if (!atomic_load(&refusal_full)) {
         refusal = why;
         refusal_to = n;
@@ -159,8 +160,10 @@ static void follow(void *opaque)
         return;
     }
     follow_after_ns = now + FOLLOW_INTERVAL_NS;
-    if (atomic_exchange(&guest_switched, false)) {
-        announce(QAPI_REALTIME_SOURCE_GUEST);
+    unsigned source = atomic_exchange(&guest_switched, 0);
+
+    if (source) {
+        announce((QapiRealtimeSource)(source - 1));
     }
     if (atomic_load(&refusal_full)) {
         tell_refusal();

@@ -18,9 +18,10 @@
 
 typedef struct RealtimeSwitchState {
     DeviceState dev;
-    /* No lock: the two below are atomic, the rest is constant after realize. */
+    /* No lock: the three below are atomic, the rest is constant after realize. */
     atomic_int wanted; /* by the guest; NOTHING when it is done */
     atomic_bool refused;
+    atomic_bool by_reset; /* the wish is a reset's */
     MemoryRegion io;
     EventPost post; /* to the main loop */
     uint32_t iobase;
@@ -36,17 +37,18 @@ static void carry_out(void *opaque)
     if (n == NOTHING) {
         return;
     }
-    atomic_store(&s->refused, !realtime_profile_set_by_guest((unsigned)n));
+    atomic_store(&s->refused, !realtime_profile_set_by_guest((unsigned)n, atomic_load(&s->by_reset)));
     atomic_compare_exchange_strong(&s->wanted, &n, NOTHING);
 }
 
-static void choose(RealtimeSwitchState *s, unsigned n)
+static void choose(RealtimeSwitchState *s, unsigned n, bool reset)
 {
     if (n >= realtime_profile_count()) {
         atomic_store(&s->refused, true);
         return;
     }
     atomic_store(&s->refused, false);
+    atomic_store(&s->by_reset, reset);
     atomic_store(&s->wanted, (int)n);
     event_post(event_loop_main(), &s->post);
 }
@@ -62,7 +64,7 @@ static uint64_t switch_read(void *opaque, hwaddr offset, unsigned size)
 
 static void switch_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
 {
-    choose(opaque, (unsigned)value);
+    choose(opaque, (unsigned)value, false);
 }
 
 static const MemoryRegionOps switch_ops = {
@@ -75,7 +77,7 @@ static void switch_reset(DeviceState *dev)
     RealtimeSwitchState *s = (RealtimeSwitchState *)dev;
 
     if (s->reset_profile && realtime_profile_current() != 0) {
-        choose(s, 0);
+        choose(s, 0, true);
     }
     atomic_store(&s->refused, false);
 }

@@ -54,10 +54,10 @@ int realtime_profile_find(const char *name);
 /* Control thread. By name; waits until every thread is in the profile, or none. */
 bool realtime_profile_set(const char *name, Error **errp);
 /*
- * Main loop, RT_SAFE: the guest asks for profile n. False: there is no such profile, or the host
+ * Main loop, RT_SAFE: the guest, or a reset of the machine, asks for profile n. False: there is no such profile, or the host
  * refused; the control thread then tells the operator.
  */
-bool realtime_profile_set_by_guest(unsigned n);
+bool realtime_profile_set_by_guest(unsigned n, bool reset);
 
 /* RT_SAFE. The bound of -realtime latency-warn of the profile in force; 0: none. */
 uint32_t realtime_latency_warn_us(void);

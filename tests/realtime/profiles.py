@@ -519,6 +519,9 @@ def register_of_the_device():
         assert q.inb(0x5f0) == 2
         q.qmp.cmd('system_reset')
         q.qmp.event('RESET')
+        while (e := q.qmp.event('REALTIME_PROFILE_CHANGED')['data'])['profile'] != 'boot':
+            assert e['source'] == 'monitor', e
+        assert e['source'] == 'reset', e
         end = time.monotonic() + 10
         while q.inb(0x5f0) and time.monotonic() < end:
             time.sleep(0.01)
