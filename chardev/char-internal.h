@@ -142,7 +142,7 @@ struct ChrFd {
     bool in_always;          /* input is a regular file: always ready */
     bool in_eof;
     bool in_parked;          /* hung up while the front end takes nothing */
-    bool in_ended;           /* nothing more comes; the peer is kept until it has what it is owed */
+    atomic_bool in_ended;    /* nothing more comes; the peer is kept until it has its due. Output's loop reads it */
     bool want_in, want_out;
     /* read(2)/write(2) and what happens when the peer is gone; set before attach. */
     ssize_t (*rd)(ChrFd *f, uint8_t *buf, size_t len);

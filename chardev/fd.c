@@ -64,7 +64,7 @@ static bool owes(const ChrFd *f)
 static void input_ended(ChrFd *f)
 {
     f->in_eof = true;
-    f->in_ended = false;
+    atomic_store(&f->in_ended, false);
     if (!one_fd(f)) {
         event_source_remove(&f->in_src);
     }
@@ -81,7 +81,7 @@ static void read_some(ChrFd *f)
         if (n > 0) {
             chr_in(&f->chr, buf, (size_t)n);
         } else if (n == 0 && owes(f)) {
-            f->in_ended = true;
+            atomic_store(&f->in_ended, true);
             f->want_in = false;
             event_source_modify(&f->in_src, in_mask(f));
             return;
@@ -99,7 +99,7 @@ static void on_in(void *opaque, uint32_t events)
     ChrFd *f = opaque;
     int fd = f->in_fd;
 
-    if ((events & (EPOLLHUP | EPOLLERR)) && f->in_ended) {
+    if ((events & (EPOLLHUP | EPOLLERR)) && atomic_load(&f->in_ended)) {
         input_ended(f);
         return;
     }
@@ -120,7 +120,7 @@ static void on_in(void *opaque, uint32_t events)
         }
         return;
     }
-    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !f->in_ended) {
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !atomic_load(&f->in_ended)) {
         read_some(f);
     }
     if ((events & EPOLLOUT) && f->in_fd == fd && f->in_src.loop) {
@@ -148,7 +148,7 @@ void chr_fd_pump(Chardev *chr)
     if (f->in_fd < 0 || f->in_eof) {
         return;
     }
-    if (f->in_ended) {
+    if (atomic_load(&f->in_ended)) {
         if (!owes(f)) {
             input_ended(f);
         }
@@ -227,7 +227,7 @@ void chr_fd_drain(Chardev *chr)
     if (!blocked && total >= CHR_OUT_SIZE) {
         event_post(chr->out_loop, &chr->drain_post);
     }
-    if (f->in_ended && !blocked) {
+    if (atomic_load(&f->in_ended) && !blocked) {
         event_post(chr->loop, &chr->pump_post); /* was it the last it waited for? */
     }
     chr_drained(chr);
@@ -237,7 +237,7 @@ void chr_fd_drain(Chardev *chr)
 
 void chr_fd_watch(ChrFd *f)
 {
-    f->want_in = !f->in_ended && chr_in_room(&f->chr) > 0;
+    f->want_in = !atomic_load(&f->in_ended) && chr_in_room(&f->chr) > 0;
     f->want_out = false;
     watch_input(f);
 }

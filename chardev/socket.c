@@ -170,7 +170,8 @@ static void connect_start(ChrSocket *s);
 static void socket_adopt(ChrSocket *s, int fd)
 {
     s->f.in_fd = s->f.out_fd = fd;
-    s->f.in_eof = s->f.in_parked = s->f.in_ended = false;
+    s->f.in_eof = s->f.in_parked = false;
+    atomic_store(&s->f.in_ended, false);
     socket_tune(s, fd);
     socket_name(s);
     if (s->telnet) {
