@@ -64,6 +64,10 @@ static bool hex_byte(JsonCheck *s, char c)
         s->high = (uint16_t)u;
         return true;
     }
+    if (!u) {
+        snprintf(s->error, sizeof(s->error), "\\u0000 is not supported"); /* it would end a name or value early */
+        return false;
+    }
     return no_character(u) ? bad_escape(s, u) : true;
 }
 
@@ -176,6 +180,15 @@ static bool word_end(JsonCheck *s)
     return true;
 }
 
+/* A value or name begins. The library makes some 270 bytes of each. */
+static bool count(JsonCheck *s)
+{
+    if (++s->values > JSON_VALUES_MAX) {
+        snprintf(s->error, sizeof(s->error), "more than %d values", JSON_VALUES_MAX);
+    }
+    return s->values <= JSON_VALUES_MAX;
+}
+
 /* Outside of strings, numbers and words. */
 static bool plain_byte(JsonCheck *s, char c)
 {
@@ -187,6 +200,9 @@ static bool plain_byte(JsonCheck *s, char c)
         return false;
     }
     s->comma = c == ',';
+    if (!strchr("]},:", c) && !count(s)) {
+        return false;
+    }
     if (c == '"' || c == '\'') {
         s->quote = c;
     } else if (c == '-' || is_digit(c)) {

@@ -383,13 +383,18 @@ static TcgBlock *block_decode(X86CPU *c, TcgEngine *g, uint32_t mode, const Code
 
 /* ---- Look-up ---- */
 
-/* The second page of an instruction may have been unmapped or mapped elsewhere meanwhile. */
+/*
+ * The second page of an instruction may have been unmapped or mapped elsewhere meanwhile. It is looked at, which
+ * may fault, only if the first still holds the beginning of an instruction that runs into it.
+ */
 static bool cross_in_place(X86CPU *c, const TcgBlock *b, uint64_t lin)
 {
     uint64_t lin2 = (lin & TARGET_PAGE_MASK) + TARGET_PAGE_SIZE;
-    CodePlace p = code_place(c, c->tcg->mode_key & MODE_CS64 ? lin2 : (uint32_t)lin2);
 
-    return p.host == b->host2;
+    if (b->gen != atomic_load(b->gen_ptr) && memcmp(b->code, b->host, b->len1) != 0) {
+        return false;
+    }
+    return code_place(c, c->tcg->mode_key & MODE_CS64 ? lin2 : (uint32_t)lin2).host == b->host2;
 }
 
 static TcgBlock *block_find(X86CPU *c, uint32_t mode)

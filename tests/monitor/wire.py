@@ -3,6 +3,7 @@
 """QMP and HMP byte by byte: numbers and names that JSON parsers treat differently, clients that stop sending, clients that wait."""
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -83,14 +84,14 @@ NO_JSON = ('NaN', 'nan', 'Infinity', '-Infinity', '-NaN', 'Infinit', '01', '-01'
            b'"\xc3a"', b'"\xed\xa0\x80"',
            b'"\xc0\x80"', b'"\xe0\x80\x80"', b'"\xf4\x90\x80\x80"', b'"\xef\xbf\xbf"', b'"\xef\xb7\x90"',
            b'"\xf8\x88\x80\x80\x80"', '"', "'", '"\'',
-           '[' * 1024 + ']' * 1024)
+           r'"\u0000"', r'"a\u0000b"', r'{"a\u0000b": 1}', '[' * 1024 + ']' * 1024, '[' + '1,' * 131072 + '1]')
 JSON = (('-0', None), ('0.5', None), ('1e5', None), ('-1.25E-2', None), ('0e0', None), ("'a'", 'a'),
         ("'a\"b'", 'a"b'), ("{'a': 'b'}", {'a': 'b'}),
         ('"a\'b"', "a'b"), (r'"\'"', "'"), (r"'\''", "'"), (r"'\'\''", "''"), (r'"\"\\\/\b\f\n\r\t"',
         '"\\/\b\f\n\r\t'),
         (r'"\ud83d\ude00"', '\U0001f600'), (r'"\u00E9\u00e9"', '\u00e9\u00e9'), ('"\u00e9\u20ac\U0001f600"',
         '\u00e9\u20ac\U0001f600'),
-        ('"\x7f"', '\x7f'), (' [ 1 , 2 ] ', [1, 2]), ('[' * 1023 + ']' * 1023, None))
+        ('"\x7f"', '\x7f'), (' [ 1 , 2 ] ', [1, 2]), ('[' * 1023 + ']' * 1023, None), ('[' + '{},' * 131000 + '0]', None))
 
 
 def what_is_no_json_is_refused():
@@ -108,6 +109,23 @@ def what_is_no_json_is_refused():
             for pieces in (False, True)[:1 if len(value) > 100 else 2]:
                 r = json.loads(answer(g.qmp, '{"execute": "query-name", "id": %s}' % value, pieces))
                 assert r == {'return': {}, 'id': json.loads(value) if result is None else result}, (value, r)
+
+
+def peak_mib(g):
+    with open(f'/proc/{g.proc.pid}/status', encoding='ascii') as f:
+        return int(re.search(r'VmHWM:\s+(\d+)', f.read())[1]) >> 10
+
+
+def a_line_of_many_values_takes_little_memory():
+    """Each would be some 270 bytes to the library: 12 MiB of them, gigabytes."""
+    with machine() as g:
+        before = peak_mib(g)
+        for unit in ('{}', '[]', '1', '"a"', '"":{}'):
+            body = ','.join([unit] * ((12 << 20) // (len(unit) + 1)))
+            r = json.loads(answer(g.qmp, '{"execute": "query-name", "id": %s}' % ('{%s}' if ':' in unit else '[%s]') % body))
+            assert 'JSON parse error' in r['error']['desc'], (unit, r)
+            assert json.loads(answer(g.qmp, '{"execute": "query-name", "id": 1}')) == {'return': {}, 'id': 1}
+        assert peak_mib(g) - before < 128, (before, peak_mib(g))
 
 
 def a_member_named_twice_is_refused():
@@ -215,5 +233,5 @@ def the_next_client_waits():
 
 
 main(ids_come_back_as_they_came, what_is_no_json_is_refused, errors_have_the_id_too,
-     wide_integers_are_no_parameters, a_member_named_twice_is_refused,
+     wide_integers_are_no_parameters, a_line_of_many_values_takes_little_memory, a_member_named_twice_is_refused,
      half_closed_clients_get_every_answer, half_closed_human_monitors_too, the_next_client_waits)
