@@ -14,6 +14,7 @@
 #define NAME_SHOWN_MAX 1000
 /* The JSON parser keeps its buffer; after a command of more than this it gets a new one. */
 #define TOK_KEEP_MAX   (256 * KiB)
+#define VALUES_KEEP_MAX 4096 /* the same of what was made of it */
 
 static const char *const class_names[] = {
     [ERROR_CLASS_GENERIC_ERROR] = "GenericError",
@@ -181,7 +182,7 @@ static void parser_renew(Monitor *mon)
 /* Ready for the next command. */
 static void parser_reset(Monitor *mon)
 {
-    if (mon->in_bytes > TOK_KEEP_MAX) {
+    if (mon->in_bytes > TOK_KEEP_MAX || mon->scan.check.values > VALUES_KEEP_MAX) {
         parser_renew(mon);
         monitor_trim();
     } else {

@@ -65,7 +65,7 @@ static bool hex_byte(JsonCheck *s, char c)
         return true;
     }
     if (!u) {
-        snprintf(s->error, sizeof(s->error), "\\u0000 is not supported"); /* it would end a name or value early */
+        snprintf(s->error, sizeof(s->error), "\\u0000 (NUL) is not supported"); /* it would end a name or value early */
         return false;
     }
     return no_character(u) ? bad_escape(s, u) : true;

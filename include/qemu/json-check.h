@@ -16,7 +16,7 @@
 /* In one text: so that a line of 64 MiB makes no gigabytes, and holds nobody up for long. */
 #define JSON_VALUES_MAX 131072
 
-/* Of a text that comes in any pieces; zeroed at its begin. Read by others: quote, escape, error. */
+/* Of a text that comes in any pieces; zeroed at its begin. Read by others: quote, escape, error, values. */
 typedef struct JsonCheck {
     char quote;    /* of the string it is in; 0: none */
     bool escape;   /* the byte before was a backslash in that string */
@@ -24,7 +24,7 @@ typedef struct JsonCheck {
 
     uint8_t number;           /* private: a state of json-check.c */
     bool comma;               /* private: the last token was one */
-    uint32_t values;          /* private: begun so far, names among them */
+    uint32_t values;          /* begun so far, names among them */
     char word[8];             /* private: letters of a word, or the escape \uXXXX */
     uint8_t word_len;
     uint8_t hex_left;         /* private: digits of \uXXXX to come */
