@@ -14,7 +14,7 @@
 #include "qemu/error.h"
 
 /* In one text: so that a line of 64 MiB makes no gigabytes, and holds nobody up for long. */
-#define JSON_VALUES_MAX 131072
+#define JSON_VALUES_MAX 32768
 
 /* Of a text that comes in any pieces; zeroed at its begin. Read by others: quote, escape, error, values. */
 typedef struct JsonCheck {
